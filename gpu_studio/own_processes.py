@@ -1,0 +1,29 @@
+"""How this package starts a part of itself as another process: from a checkout as from an installed wheel."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[1]
+
+
+def module_command(module: str, python: str = sys.executable) -> list[str]:
+    """The command line that runs `module` of this package.
+
+    `-P` keeps a `json.py` in the folder at hand from being taken for Python's: no code of a user's runs unasked.
+    """
+    return [python, "-P", "-m", module]
+
+
+def module_environment(added: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment for `module_command`: this process's, where the package is if Python cannot know, and `added`."""
+    environment = {**os.environ, **(added or {})}
+    installed = {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")}
+    if _ROOT not in installed:
+        paths = (str(_ROOT), environment.get("PYTHONPATH", ""))
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    return environment

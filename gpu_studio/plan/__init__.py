@@ -1,0 +1,65 @@
+"""What to do: the Plan, its file, its rules. Values in, values out; nothing here knows TensorFlow, Qt or NVML."""
+
+from gpu_studio.plan.files import load, loads, save
+from gpu_studio.plan.logical import LogicalDevice, logical_devices, replicas, visible_cards
+from gpu_studio.plan.machine import MIB, Card, Machine
+from gpu_studio.plan.problems import PlanError, Problem
+from gpu_studio.plan.settings import with_settings
+from gpu_studio.plan.starter import starter
+from gpu_studio.plan.validation import validate
+from gpu_studio.plan.values import (
+    ALL_REDUCES,
+    RUNNABLE_STRATEGIES,
+    STRATEGIES,
+    VERSION,
+    BatchScope,
+    Carve,
+    Checkpoint,
+    Data,
+    Devices,
+    Distribution,
+    EarlyStopping,
+    Model,
+    Named,
+    Options,
+    Placed,
+    Plan,
+    Training,
+)
+from gpu_studio.plan.writing import dumps
+
+__all__ = [
+    "ALL_REDUCES",
+    "MIB",
+    "RUNNABLE_STRATEGIES",
+    "STRATEGIES",
+    "VERSION",
+    "BatchScope",
+    "Card",
+    "Carve",
+    "Checkpoint",
+    "Data",
+    "Devices",
+    "Distribution",
+    "EarlyStopping",
+    "LogicalDevice",
+    "Machine",
+    "Model",
+    "Named",
+    "Options",
+    "Placed",
+    "Plan",
+    "PlanError",
+    "Problem",
+    "Training",
+    "dumps",
+    "load",
+    "loads",
+    "logical_devices",
+    "replicas",
+    "save",
+    "starter",
+    "validate",
+    "visible_cards",
+    "with_settings",
+]

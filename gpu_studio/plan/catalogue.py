@@ -1,0 +1,215 @@
+"""What a plan can name: the built-in models, data and schedules with their options, and Keras' own by name.
+
+The rules check plans against these tables, the trainer takes defaults from them, the window makes forms of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_studio.plan.keras_names import OPTIMIZERS, Task
+from gpu_studio.plan.options import Entry, Option
+
+__all__ = ["ACTIVATIONS", "DATA", "MODELS", "OPTIMIZERS", "SCHEDULES", "DataEntry", "ModelEntry", "Task"]
+
+ACTIVATIONS = (
+    "relu",
+    "gelu",
+    "silu",
+    "elu",
+    "selu",
+    "leaky_relu",
+    "tanh",
+    "sigmoid",
+    "softplus",
+    "softsign",
+    "mish",
+    "linear",
+)
+"""Activations of hidden layers, as Keras names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEntry(Entry):
+    """A built-in model. `tasks` says what it can learn; `ranks` how many axes one sample may have (empty: any).
+
+    Images may have no side smaller than `smallest_side`. A model that `reads_tokens` takes a sample with one axis only
+    as whole numbers that stand for tokens.
+    """
+
+    tasks: tuple[Task, ...] = ("classes",)
+    ranks: tuple[int, ...] = ()
+    smallest_side: int = 1
+    reads_tokens: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DataEntry(Entry):
+    """Built-in data. `shape` is one sample's and `samples` the number in all, None where options say."""
+
+    task: Task = "classes"
+    shape: tuple[int, ...] | None = None
+    classes: int | None = None
+    samples: int | None = None
+    brings_test: bool = False
+
+
+def _dropout(default: float, help_: str) -> Option:
+    return Option("dropout", "float", default, help_, least=0, below=1)
+
+
+_SEED = Option("seed", "int", 0, "the seed of the random numbers that the data are made of", least=0, most=2**32 - 1)
+_SAMPLES = Option("samples", "int", 10_000, "how many samples in all", least=10, most=10**9)
+
+MODELS: dict[str, ModelEntry] = {
+    entry.name: entry
+    for entry in (
+        ModelEntry(
+            "mlp",
+            "dense layers, one after another",
+            (
+                Option(
+                    "hidden", "ints", [256, 256, 256], "units of each hidden layer", least=1, most=1_000_000, longest=64
+                ),
+                Option("activation", "choice", "relu", "activation of the hidden layers", choices=ACTIVATIONS),
+                _dropout(0.0, "share of a hidden layer's outputs left out at random while training"),
+            ),
+            tasks=("classes", "values"),
+        ),
+        ModelEntry(
+            "lenet",
+            "two convolutions (20, 50) and a dense layer of 128, after LeCun et al. 1998",
+            (_dropout(0.0, "share of the dense layer's outputs left out at random while training"),),
+            ranks=(3,),
+            smallest_side=16,
+        ),
+        ModelEntry(
+            "cnn",
+            "one convolution of 32, pooling, and a dense layer of 64",
+            (_dropout(0.0, "share of the dense layer's outputs left out at random while training"),),
+            ranks=(3,),
+            smallest_side=4,
+        ),
+        ModelEntry("cifar_cnn", "two convolutions, each with batch normalisation, for CIFAR-10", ranks=(3,)),
+        ModelEntry("resnet20", "the 20-layer residual network for CIFAR, He et al. 2015, section 4.2", ranks=(3,)),
+        ModelEntry(
+            "transformer",
+            "a small encoder that reads rows of an image, a sequence, or tokens",
+            (
+                Option(
+                    "width", "int", 64, "numbers that stand for one position; a multiple of heads", least=1, most=16_384
+                ),
+                Option("heads", "int", 4, "attention heads of each block", least=1, most=256),
+                Option("depth", "int", 2, "blocks of attention and feed-forward", least=1, most=128),
+                Option("feed_forward", "int", 128, "units of each block's hidden layer", least=1, most=65_536),
+                _dropout(0.1, "share of each sublayer's outputs left out at random while training"),
+                Option(
+                    "vocabulary",
+                    "int",
+                    0,
+                    "how many tokens there are, for data of whole numbers; 0: as many as the training data show",
+                    least=0,
+                    most=10_000_000,
+                ),
+            ),
+            ranks=(1, 2, 3),
+            reads_tokens=True,
+        ),
+        ModelEntry("linear", "one dense unit: a straight line through the data", tasks=("values",)),
+    )
+}
+
+DATA: dict[str, DataEntry] = {
+    entry.name: entry
+    for entry in (
+        DataEntry(
+            "digits",
+            "1,797 real handwritten digits, 28×28, bundled: needs no download",
+            shape=(28, 28, 1),
+            classes=10,
+            samples=1797,
+        ),
+        DataEntry(
+            "mnist",
+            "70,000 handwritten digits, 28×28, downloaded once",
+            shape=(28, 28, 1),
+            classes=10,
+            samples=70_000,
+            brings_test=True,
+        ),
+        DataEntry(
+            "fashion_mnist",
+            "70,000 pictures of clothes, 28×28, downloaded once",
+            shape=(28, 28, 1),
+            classes=10,
+            samples=70_000,
+            brings_test=True,
+        ),
+        DataEntry(
+            "cifar10",
+            "60,000 colour pictures of ten kinds, 32×32, downloaded once",
+            shape=(32, 32, 3),
+            classes=10,
+            samples=60_000,
+            brings_test=True,
+        ),
+        DataEntry(
+            "synthetic",
+            "made-up data of any shape and size, the same for the same seed",
+            (
+                Option("shape", "ints", [28, 28, 1], "shape of one sample", least=1, most=100_000, fewest=1, longest=4),
+                Option("classes", "int", 10, "how many classes", least=2, most=100_000),
+                _SAMPLES,
+                _SEED,
+            ),
+        ),
+        DataEntry(
+            "regression",
+            "points along a straight line, with noise",
+            (
+                Option("samples", "int", 1000, "how many points in all", least=10, most=10**9),
+                Option("slope", "float", 2.0, "the line's slope", least=-1e6, most=1e6),
+                Option("intercept", "float", 1.0, "the line's height at 0", least=-1e6, most=1e6),
+                Option("noise", "float", 0.1, "standard deviation of the noise", least=0, most=1e6),
+                _SEED,
+            ),
+            task="values",
+            shape=(1,),
+        ),
+    )
+}
+
+SCHEDULES: dict[str, Entry] = {
+    entry.name: entry
+    for entry in (
+        Entry("constant", "the learning rate stays as it is"),
+        Entry(
+            "step",
+            "multiplies the learning rate by `drop` every so often",
+            (
+                Option("drop", "float", 0.5, "factor of each drop", above=0, most=1),
+                Option("every_epochs", "int", 10, "epochs between two drops; not together with every_steps", least=1),
+                Option("every_steps", "int", 0, "steps between two drops; 0: every_epochs holds", least=0),
+            ),
+        ),
+        Entry(
+            "exponential",
+            "multiplies the learning rate by `decay` every so often, smoothly or in a staircase",
+            (
+                Option("decay", "float", 0.96, "factor over each period", above=0, most=1),
+                Option("every_epochs", "int", 1, "epochs of a period; not together with every_steps", least=1),
+                Option("every_steps", "int", 0, "steps of a period; 0: every_epochs holds", least=0),
+                Option("staircase", "bool", False, "drop at the end of each period instead of smoothly"),
+            ),
+        ),
+        Entry(
+            "cosine",
+            "rises over a warm-up, then falls along half a cosine to the end, after Loshchilov and Hutter 2017",
+            (
+                Option("warmup_epochs", "int", 0, "epochs of rising; not together with warmup_steps", least=0),
+                Option("warmup_steps", "int", 0, "steps of rising; 0: warmup_epochs holds", least=0),
+                Option("minimum", "float", 0.0, "where it ends, as a share of the learning rate", least=0, most=1),
+            ),
+        ),
+    )
+}

@@ -1,0 +1,73 @@
+"""The few facts about a machine that the rules of a plan need. Made by `gpu_studio.hardware`, read by the rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MIB = 1024 * 1024
+UUID_PREFIX = "GPU-"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One NVIDIA card. `index` counts in PCI bus order, as TensorFlow sees the cards when the plan hides none.
+
+    Where CUDA_VISIBLE_DEVICES is set, it counts the cards named there, in their order, and there are no others.
+
+    `total_mib` and `used_mib` are binary mebibytes; None is unknown, and `why_unknown` then says why. `reserved_mib`
+    is what the driver and the firmware keep for themselves; it is part of the total, and not of the used.
+    """
+
+    index: int
+    uuid: str
+    name: str
+    bus_id: str = ""
+    total_mib: int | None = None
+    used_mib: int | None = None
+    reserved_mib: int = 0
+    asleep: bool = False
+    why_unknown: str = ""
+
+    @property
+    def device(self) -> str:
+        """The physical device's name in a plan, `GPU:0`."""
+        return f"GPU:{self.index}"
+
+    @property
+    def usable_mib(self) -> int | None:
+        """Memory that programs can have, in MiB; None if it is unknown."""
+        return None if self.total_mib is None else max(0, self.total_mib - self.reserved_mib)
+
+    @property
+    def free_mib(self) -> int | None:
+        """Memory that nobody uses now, in MiB; None if it is unknown."""
+        if self.usable_mib is None or self.used_mib is None:
+            return None
+        return max(0, self.usable_mib - self.used_mib)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a plan can be held against: the cards, in PCI bus order, and the CPU.
+
+    `cpu_cores` are those that this user's programs may use; `memory_mib` is the host's, 0 if it is unknown.
+    """
+
+    cards: tuple[Card, ...] = ()
+    cpu_cores: int = 1
+    memory_mib: int = 0
+    why_no_cards: str = ""
+    cpu_name: str = ""
+
+    def card(self, device: str) -> Card | None:
+        """The card that a plan calls `GPU:1` or by (the beginning of) its UUID; None if there is no such card.
+
+        A beginning that fits several cards names none of them.
+        """
+        for card in self.cards:
+            if device and device in (card.device, card.uuid):
+                return card
+        if len(device) <= len(UUID_PREFIX) or not device.startswith(UUID_PREFIX):
+            return None
+        begun = [card for card in self.cards if card.uuid.startswith(device)]
+        return begun[0] if len(begun) == 1 else None

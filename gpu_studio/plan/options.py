@@ -1,0 +1,114 @@
+"""An option of something built in: its type, its default, what it may be, and what it does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gpu_studio.plan.problems import Problem, choose_one, listed, nearest, path_to, shown, with_kind
+
+Kind = Literal["int", "float", "bool", "choice", "ints"]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option. `least` and `most` are inclusive bounds of a number, or of each number in a list.
+
+    `above` and `below` are exclusive ones. A list (`ints`) holds from `fewest` to `longest` numbers.
+    """
+
+    name: str
+    kind: Kind
+    default: Any
+    help: str
+    least: float = -math.inf
+    most: float = math.inf
+    above: float = -math.inf
+    below: float = math.inf
+    choices: tuple[str, ...] = ()
+    fewest: int = 0
+    longest: int = 64
+
+    def problem(self, field: str, value: Any) -> Problem | None:
+        """What is wrong with `value` for this option, or None."""
+        advice = self._advice()
+        if not self._has_kind(value):
+            return Problem(field, with_kind(value), advice)
+        if self.kind == "choice":
+            return None if value in self.choices else Problem(field, shown(value), choose_one(value, self.choices))
+        numbers = value if self.kind == "ints" else [value]
+        fits = self.kind == "bool" or all(self._allows(number) for number in numbers)
+        if self.kind == "ints":
+            fits = fits and self.fewest <= len(value) <= self.longest
+        return None if fits else Problem(field, shown(value), advice)
+
+    def _has_kind(self, value: Any) -> bool:
+        if self.kind == "ints":
+            return isinstance(value, list | tuple) and all(_is_whole(each) for each in value)
+        if self.kind == "int":
+            return _is_whole(value)
+        if self.kind == "float":
+            return _is_whole(value) or isinstance(value, float)
+        return isinstance(value, bool if self.kind == "bool" else str)
+
+    def _allows(self, number: float) -> bool:
+        return self.least <= number <= self.most and self.above < number < self.below
+
+    def _advice(self) -> str:
+        if self.kind == "bool":
+            return "write true or false"
+        if self.kind == "choice":
+            return f"choose one of {listed(self.choices, 'or')}"
+        if self.kind == "ints":
+            return f"give a list of {self.fewest} to {self.longest} whole numbers{self._range()}"
+        return f"give a {'whole ' if self.kind == 'int' else ''}number{self._range()}"
+
+    def _range(self) -> str:
+        if math.isfinite(self.least) and math.isfinite(self.most):
+            return f" from {_number(self.least)} to {_number(self.most)}"
+        bounds = (
+            ("of {} or more", self.least),
+            ("above {}", self.above),
+            ("at most {}", self.most),
+            ("below {}", self.below),
+        )
+        words = [word.format(_number(bound)) for word, bound in bounds if math.isfinite(bound)]
+        return f" {listed(words)}" if words else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something built in, by its name in a plan, with its options."""
+
+    name: str
+    help: str
+    options: tuple[Option, ...] = ()
+
+    def values(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Every option's value: the one given, else its default. Options that this entry does not have are left out."""
+        return {option.name: given.get(option.name, option.default) for option in self.options}
+
+    def problems(self, field: str, given: Mapping[str, Any]) -> list[Problem]:
+        """What is wrong with the options given, at the path `field`."""
+        known = {option.name: option for option in self.options}
+        unknown = [self._unknown(path_to(field, key), key) for key in given if key not in known]
+        checked = [option.problem(f"{field}.{name}", given[name]) for name, option in known.items() if name in given]
+        return unknown + [problem for problem in checked if problem]
+
+    def _unknown(self, field: str, key: str) -> Problem:
+        names = [option.name for option in self.options]
+        if not names:
+            return Problem(field, f"not an option of {self.name}", f"leave it out, {self.name} has no options")
+        close = nearest(key, names)
+        advice = f"did you mean {close}?" if close else f"{self.name} has {listed(names)}"
+        return Problem(field, f"not an option of {self.name}", advice)
+
+
+def _number(value: float) -> str:
+    return f"{int(value):,}" if value == int(value) else f"{value:g}"
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

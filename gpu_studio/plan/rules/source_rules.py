@@ -1,0 +1,135 @@
+"""Rules of `[model]` and `[data]`: one source each, options that it has, and a model that can learn these data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpu_studio.plan.catalogue import DATA, MODELS, DataEntry, ModelEntry
+from gpu_studio.plan.limits import DATA_LIMITS
+from gpu_studio.plan.machine import MIB, Machine
+from gpu_studio.plan.options import Entry
+from gpu_studio.plan.problems import Problem, choose_one, listed, shown
+from gpu_studio.plan.rules.number_rules import bounded
+from gpu_studio.plan.values import Plan
+
+FLOAT_BYTES = 4
+
+
+def model_source(plan: Plan) -> Iterator[Problem]:
+    """The model has one source, and options that this source has."""
+    model = plan.model
+    sources = {"name": model.name, "file": model.file, "python": model.python}
+    yield from _one_source("model", sources, f'name one of {listed(MODELS, "or")}, or give file = "model.keras"')
+    yield from _built_in("model", model.name, model.options, MODELS)
+    yield from _file("model", model.file, ".keras", "a Keras model saved by model.save")
+    yield from _later("model.python", model.python, 'save the model and give file = "model.keras"')
+
+
+def data_source(plan: Plan) -> Iterator[Problem]:
+    """The data have one source, and options that this source has."""
+    data = plan.data
+    sources = {"name": data.name, "file": data.file, "folder": data.folder, "python": data.python}
+    yield from _one_source("data", sources, f'name one of {listed(DATA, "or")}, or give file = "data.npz"')
+    yield from _built_in("data", data.name, data.options, DATA)
+    yield from _file("data", data.file, ".npz", "NumPy arrays x_train and y_train, or x and y, saved by numpy.savez")
+    yield from _later("data.folder", data.folder, 'save the pictures as arrays and give file = "data.npz"')
+    yield from _later("data.python", data.python, 'save what it loads as arrays and give file = "data.npz"')
+
+
+def fractions(plan: Plan) -> Iterator[Problem]:
+    """The shares for validation and test are shares."""
+    yield from bounded("data", plan.data, DATA_LIMITS)
+
+
+def model_meets_data(plan: Plan) -> Iterator[Problem]:
+    """A built-in model is not given built-in data that it certainly cannot learn."""
+    model, data = MODELS.get(plan.model.name or ""), DATA.get(plan.data.name or "")
+    if model is None or data is None:
+        return
+    shape = shape_of(data, plan.data.options)
+    if data.task not in model.tasks:
+        yield Problem("model.name", shown(model.name), _wrong_task(data))
+    elif shape and not _reads(model, shape):
+        fitting = listed(
+            (each.name for each in MODELS.values() if data.task in each.tasks and _reads(each, shape)), "or"
+        )
+        advice = f"it cannot read samples of shape {list(shape)}: choose {fitting}"
+        yield Problem("model.name", shown(model.name), advice)
+
+
+def width_of_heads(plan: Plan) -> Iterator[Problem]:
+    """A transformer's width is shared out evenly to its heads."""
+    entry = MODELS["transformer"]
+    if plan.model.name != entry.name or entry.problems("", plan.model.options):
+        return
+    values = entry.values(plan.model.options)
+    if values["width"] % values["heads"]:
+        advice = f"give a multiple of model.options.heads, which is {values['heads']}"
+        yield Problem("model.options.width", str(values["width"]), advice)
+
+
+def synthetic_fits(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
+    """Made-up data fit the machine's memory."""
+    entry = DATA["synthetic"]
+    options = plan.data.options
+    if machine is None or not machine.memory_mib or plan.data.name != entry.name or entry.problems("", options):
+        return
+    values = entry.values(options)
+    mib = values["samples"] * math.prod(values["shape"]) * FLOAT_BYTES // MIB
+    if mib > machine.memory_mib:
+        advice = f"with this shape that is {mib:,} MiB, and this machine has {machine.memory_mib:,} MiB: take fewer"
+        yield Problem("data.options.samples", f"{values['samples']:,}", advice)
+
+
+def shape_of(data: DataEntry, options: Mapping[str, Any]) -> tuple[int, ...] | None:
+    """The shape of one sample of built-in data; None while its options are wrong."""
+    if data.shape is not None:
+        return data.shape
+    return None if data.problems("", options) else tuple(data.values(options)["shape"])
+
+
+def _wrong_task(data: DataEntry) -> str:
+    able = listed((each.name for each in MODELS.values() if data.task in each.tasks), "or")
+    if data.task == "classes":
+        return f"it learns numbers, and {data.name} has classes: choose {able}"
+    return f"it learns classes, and {data.name} has numbers: choose {able}"
+
+
+def _reads(model: ModelEntry, shape: tuple[int, ...]) -> bool:
+    """Whether the model can read samples of this shape that hold measured numbers, as all built-in data do."""
+    if model.reads_tokens and len(shape) == 1:
+        return False
+    return (not model.ranks or len(shape) in model.ranks) and min(shape[:2]) >= model.smallest_side
+
+
+def _one_source(part: str, sources: Mapping[str, str | None], advice: str) -> Iterator[Problem]:
+    given = [key for key, value in sources.items() if value is not None]
+    if not given:
+        yield Problem(f"{part}.name", "missing", advice)
+    elif len(given) > 1:
+        yield Problem(part, f"given by {listed(given)}", "keep one of them and leave out the others")
+
+
+def _built_in(part: str, name: str | None, options: Mapping[str, Any], known: Mapping[str, Entry]) -> Iterator[Problem]:
+    if name is None:
+        if options:
+            advice = f"leave them out, or give {part}.name"
+            yield Problem(f"{part}.options", "given without a name", advice)
+    elif name not in known:
+        yield Problem(f"{part}.name", shown(name), choose_one(name, known))
+    else:
+        yield from known[name].problems(f"{part}.options", options)
+
+
+def _file(part: str, file: str | None, suffix: str, what: str) -> Iterator[Problem]:
+    if file is None:
+        return
+    if not file.isprintable() or not file.lower().endswith(suffix):
+        yield Problem(f"{part}.file", shown(file), f"give the path of a {suffix} file: {what}")
+
+
+def _later(field: str, value: str | None, advice: str) -> Iterator[Problem]:
+    if value is not None:
+        yield Problem(field, shown(value), f"this source comes with a later version of GPU Studio; until then {advice}")

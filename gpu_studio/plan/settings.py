@@ -1,0 +1,85 @@
+"""Single settings laid over a plan, as the command line gives them: `training.epochs=1`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from typing import Any
+
+from gpu_studio.plan.problems import PlanError, Problem, kind_of, shown
+from gpu_studio.plan.tables import from_tables, to_tables
+from gpu_studio.plan.values import Plan
+
+SOURCE = "settings"
+
+_SOURCES = ("name", "file", "folder", "python")
+_REPLACED = {
+    **{f"{part}.{source}": (part, (*_SOURCES, "options")) for part in ("model", "data") for source in _SOURCES},
+    "training.optimizer": ("training", ("options",)),
+}
+"""What goes when a setting takes its place: one source of a model replaces another, and its options go with it."""
+
+
+def with_settings(plan: Plan, settings: Sequence[str]) -> Plan:
+    """The plan with each `key=value` laid over it, in order.
+
+    A value is read as TOML; what is no TOML is a text, so that `model.name=lenet` needs no quotes. An empty value
+    takes the key out, back to its default. A new source of the model or the data replaces the old one and its options,
+    a new optimizer the old one's. Raises PlanError for a key that a plan does not have, or a value of the wrong kind.
+    """
+    if not settings:
+        return plan
+    tables = to_tables(plan)
+    problems = [problem for setting in settings for problem in _lay_over(tables, setting)]
+    if problems:
+        raise PlanError(problems, SOURCE)
+    return from_tables(tables, SOURCE)
+
+
+def _lay_over(tables: dict[str, Any], setting: str) -> list[Problem]:
+    key, equals, text = setting.partition("=")
+    names = [name.strip() for name in key.split(".")]
+    if not equals or not all(names):
+        return [Problem(shown(setting), "not a setting", "write key=value, such as training.epochs=1")]
+    _take_out_replaced(tables, ".".join(names), text)
+    return _set(tables, names, text.strip())
+
+
+def _take_out_replaced(tables: dict[str, Any], key: str, text: str) -> None:
+    part, keys = _REPLACED.get(key, ("", ()))
+    table = tables.get(part, {})
+    if keys and table.get(key.partition(".")[2]) != _parsed(text.strip()):
+        for each in keys:
+            table.pop(each, None)
+
+
+def _set(tables: dict[str, Any], names: list[str], text: str) -> list[Problem]:
+    *path, last = names
+    table = tables
+    for depth, name in enumerate(path, start=1):
+        inner = _as_table(table.setdefault(name, {}))
+        if inner is None:
+            field = ".".join(names[:depth])
+            return [Problem(field, f"{kind_of(table[name])}, not a table", f"set {field} as a whole")]
+        table[name] = table = inner
+    if text:
+        table[last] = _parsed(text)
+    else:
+        table.pop(last, None)
+    return []
+
+
+def _as_table(value: Any) -> dict[str, Any] | None:
+    """The table that holds further keys; a loss or a schedule written as a bare name becomes one."""
+    if isinstance(value, str):
+        return {"name": value}
+    return value if isinstance(value, dict) else None
+
+
+def _parsed(text: str) -> Any:
+    try:
+        tables = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    # A line break in the text could smuggle in a second key: then it is a text, and not one value.
+    return tables["value"] if tables.keys() == {"value"} else text

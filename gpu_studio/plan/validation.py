@@ -1,0 +1,87 @@
+"""Everything wrong with a plan, all at once, without a machine or held against one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+
+from gpu_studio.plan.machine import Machine
+from gpu_studio.plan.problems import Problem
+from gpu_studio.plan.rules import device_rules, distribution_rules, source_rules, training_rules
+from gpu_studio.plan.values import VERSION, Plan
+
+Rule = Callable[[Plan, Machine | None], Iterator[Problem]]
+
+
+def version(plan: Plan) -> Iterator[Problem]:
+    """The plan is of the one version that there is."""
+    if plan.version != VERSION:
+        yield Problem("version", str(plan.version)[:40], f"this GPU Studio reads version {VERSION}")
+
+
+def _alone(rule: Callable[[Plan], Iterator[Problem]]) -> Rule:
+    """A rule that needs no machine, as one that is offered one."""
+    return lambda plan, _: rule(plan)
+
+
+RULES: tuple[tuple[frozenset[str], Rule], ...] = tuple(
+    (frozenset(reads.split()), rule)
+    for reads, rule in (
+        ("version", _alone(version)),
+        ("name", _alone(training_rules.name)),
+        ("devices", device_rules.visible_names),
+        ("devices", device_rules.carved_names),
+        ("devices", device_rules.slices),
+        ("devices", _alone(device_rules.growth)),
+        ("model", _alone(source_rules.model_source)),
+        ("model", _alone(source_rules.width_of_heads)),
+        ("data", _alone(source_rules.data_source)),
+        ("data", _alone(source_rules.fractions)),
+        ("data", source_rules.synthetic_fits),
+        ("model data", _alone(source_rules.model_meets_data)),
+        ("training", _alone(training_rules.numbers)),
+        ("training", _alone(training_rules.optimizer)),
+        ("training", _alone(training_rules.schedule)),
+        ("training", _alone(training_rules.loss_and_metrics)),
+        ("data training", _alone(training_rules.fit_the_data)),
+        ("data training", _alone(training_rules.metrics_once)),
+        ("data training", _alone(training_rules.monitors)),
+        ("distribution", _alone(distribution_rules.strategy)),
+        ("distribution", _alone(distribution_rules.devices_of_strategy)),
+        ("devices distribution", distribution_rules.device_names),
+        ("devices distribution", distribution_rules.placed),
+        ("devices distribution", distribution_rules.all_reduce),
+        ("devices training distribution", distribution_rules.enough_for_each),
+    )
+)
+"""Each rule with the parts of a plan that it reads."""
+
+
+def validate(plan: Plan, machine: Machine | None = None) -> list[Problem]:
+    """Every mistake in the plan; an empty list for a plan that can run.
+
+    With a machine also whether its devices exist, its carves fit and its replicas have enough to do. Never raises.
+    """
+    return [problem for _, rule in RULES for problem in rule(plan, machine)]
+
+
+def problems_besides(plan: Plan, found: Collection[Problem]) -> list[Problem]:
+    """What the rules find in a plan of which `found` could not be read, without what only follows from that.
+
+    A rule over several parts is asked only if all of them could be read; of a part half read, nothing is called
+    missing, and nothing said about the same field.
+    """
+    faulty = {_field(problem) for problem in found}
+    parts = {field.partition(".")[0] for field in faulty}
+    asked = [(reads, rule) for reads, rule in RULES if len(reads) == 1 or reads.isdisjoint(parts)]
+    for_each = [(reads, problem) for reads, rule in asked for problem in rule(plan, None)]
+    return [
+        problem
+        for reads, problem in for_each
+        if reads.isdisjoint(parts) or (problem.received != "missing" and _field(problem) not in faulty)
+    ]
+
+
+def _field(problem: Problem) -> str:
+    """The part and the key that a problem is in, `devices.carve` for all within a carve."""
+    return ".".join(re.sub(r"\[\d+\]", "", problem.field).split(".")[:2])

@@ -1,0 +1,64 @@
+"""A plan as the text of a plan file: always the same order, options on one line, no comments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tomli_w
+
+from gpu_studio.plan.tables import SECTIONS, to_tables
+from gpu_studio.plan.values import Plan
+
+INLINE = frozenset({"options", "loss", "schedule", "layers"})
+"""Keys whose tables stand on the key's own line."""
+
+
+def dumps(plan: Plan) -> str:
+    """The plan as TOML. `loads` gives an equal plan back."""
+    tables = to_tables(plan)
+    lines = _lines({key: value for key, value in tables.items() if key not in SECTIONS})
+    for section in SECTIONS:
+        lines += _section(section, tables[section])
+    return "\n".join(lines) + "\n"
+
+
+def _section(path: str, table: Mapping[str, Any]) -> list[str]:
+    """A section with its subsections. A part with nothing to say, such as a model not chosen yet, is left out."""
+    nested = {key: value for key, value in table.items() if _is_nested(key, value)}
+    lines = _lines({key: value for key, value in table.items() if key not in nested})
+    lines = ["", f"[{path}]", *lines] if lines else []
+    for key, value in nested.items():
+        if isinstance(value, Mapping):
+            lines += _section(f"{path}.{key}", value)
+        else:
+            for each in value:
+                lines += ["", f"[[{path}.{key}]]", *_lines(each)]
+    return lines
+
+
+def _is_nested(key: str, value: Any) -> bool:
+    return key == "carve" or (isinstance(value, Mapping) and key not in INLINE)
+
+
+def _lines(table: Mapping[str, Any]) -> list[str]:
+    return [f"{_key(key)} = {_inline(value)}" for key, value in table.items()]
+
+
+def _inline(value: Any) -> str:
+    """A value on one line: lists and tables too, which tomli_w would spread over several."""
+    if isinstance(value, Mapping):
+        pairs = [f"{_key(key)} = {_inline(value[key])}" for key in sorted(value, key=_name_first)]
+        return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_inline, value))}]"
+    return tomli_w.dumps({"v": value}).removeprefix("v = ").rstrip("\n")
+
+
+def _name_first(key: str) -> bool:
+    """Sorts the key `name` before all others, which keep their order."""
+    return key != "name"
+
+
+def _key(key: str) -> str:
+    return tomli_w.dumps({key: 0}).removesuffix(" = 0\n")

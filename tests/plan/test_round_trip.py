@@ -1,0 +1,102 @@
+"""A plan written and read is the same plan."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+from hypothesis import given, settings
+from plan_strategies import plans
+
+from gpu_studio.plan import (
+    Carve,
+    Data,
+    Devices,
+    Distribution,
+    EarlyStopping,
+    Machine,
+    Model,
+    Named,
+    Placed,
+    Plan,
+    Training,
+    dumps,
+    loads,
+    starter,
+)
+
+FULL = Plan(
+    name='a "quoted" name',
+    devices=Devices(visible=("GPU:0",), carve=(Carve("GPU:0", (1024, 2048)), Carve("CPU:0", (0, 0)))),
+    model=Model(name="mlp", options={"hidden": [256, 256], "nested": {"a key": [1.5, True]}}),
+    data=Data(name="digits", validation_fraction=0.2),
+    training=Training(
+        options={"momentum": 0.9},
+        schedule=Named("cosine", {"warmup_epochs": 2}),
+        loss=Named("huber", {"delta": 0.5}),
+        metrics=(Named("auto"), Named("sparse_top_k_categorical_accuracy", {"k": 3})),
+        early_stopping=EarlyStopping(),
+    ),
+    distribution=Distribution(
+        strategy="placed", placed=Placed(4, {"dense": ("GPU:0",), "dense_1": ("GPU:0", "GPU:1"), "none yet": ()})
+    ),
+)
+
+
+@given(plans())
+def test_that_a_plan_written_and_read_is_equal(plan):
+    assert loads(dumps(plan)) == plan
+
+
+@pytest.mark.slow
+@settings(max_examples=500)
+@given(plans())
+def test_that_hundreds_of_plans_written_and_read_are_equal(plan):
+    assert loads(dumps(plan)) == plan
+
+
+def test_that_a_plan_with_every_part_is_read_back():
+    assert loads(dumps(FULL)) == FULL
+
+
+def test_that_writing_is_stable():
+    assert dumps(loads(dumps(FULL))) == dumps(FULL)
+
+
+def test_that_options_stand_on_one_line_with_the_name_first():
+    text = dumps(FULL)
+
+    assert 'options = { hidden = [256, 256], nested = { "a key" = [1.5, true] } }\n' in text
+    assert 'metrics = ["auto", { name = "sparse_top_k_categorical_accuracy", k = 3 }]\n' in text
+    assert 'schedule = { name = "cosine", warmup_epochs = 2 }\n' in text
+    assert 'layers = { dense = "GPU:0", dense_1 = ["GPU:0", "GPU:1"], "none yet" = [] }\n' in text
+
+
+def test_that_the_sections_stand_in_the_order_of_the_work():
+    heads = [line for line in dumps(FULL).splitlines() if line.startswith("[")]
+
+    assert heads == [
+        "[devices]",
+        "[[devices.carve]]",
+        "[[devices.carve]]",
+        "[model]",
+        "[data]",
+        "[training]",
+        "[training.early_stopping]",
+        "[training.checkpoint]",
+        "[distribution]",
+        "[distribution.placed]",
+    ]
+
+
+def test_that_what_is_not_chosen_is_not_written():
+    tables = tomllib.loads(dumps(Plan(model=Model(name="linear"))))
+
+    assert tables["model"] == {"name": "linear"}
+    assert "schedule" not in tables["training"]
+    assert "early_stopping" not in tables["training"]
+    assert "placed" not in tables["distribution"]
+
+
+def test_that_a_starter_plan_is_short_enough_to_read():
+    assert len(dumps(starter(Machine(cpu_cores=4))).splitlines()) < 50

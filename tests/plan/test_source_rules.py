@@ -1,0 +1,190 @@
+"""Rules of `[model]` and `[data]`."""
+
+from __future__ import annotations
+
+import pytest
+from plan_samples import NO_CARDS, said
+
+from gpu_studio.plan import Data, Model, Plan
+from gpu_studio.plan.catalogue import DATA, MODELS
+
+MLP = Model(name="mlp")
+DIGITS = Data(name="digits")
+
+
+def said_of(model: Model = MLP, data: Data = DIGITS) -> list[str]:
+    return said(Plan(model=model, data=data))
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_that_some_built_in_model_learns_each_built_in_data(name):
+    assert [model for model in MODELS if not said_of(Model(name=model), Data(name=name))]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_that_some_built_in_data_teach_each_built_in_model(name):
+    assert [data for data in DATA if not said_of(Model(name=name), Data(name=data))]
+
+
+def test_that_files_are_accepted_as_sources():
+    assert said_of(Model(file="my/net.keras"), Data(file="../data.NPZ")) == []
+
+
+def test_that_a_plan_without_model_and_data_is_refused():
+    problems = said_of(Model(), Data())
+
+    assert [problem.partition(":")[0] for problem in problems] == ["model.name is missing", "data.name is missing"]
+    assert 'or give file = "model.keras"' in problems[0]
+
+
+def test_that_two_sources_are_refused():
+    assert said_of(Model(name="mlp", file="a.keras"), Data(name="digits", file="a.npz", folder="b"))[:2] == [
+        "model is given by name and file: keep one of them and leave out the others.",
+        "data is given by name, file and folder: keep one of them and leave out the others.",
+    ]
+
+
+def test_that_an_unknown_name_is_refused_with_the_nearest():
+    problems = said_of(Model(name="lennet"), Data(name="minst"))
+
+    assert problems[0].startswith('model.name is "lennet": did you mean lenet?')
+    assert problems[1].startswith('data.name is "minst": did you mean mnist?')
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "field"),
+    [
+        (Model(python="m.py:build"), DIGITS, "model.python"),
+        (MLP, Data(python="d.py:load"), "data.python"),
+        (MLP, Data(folder="images"), "data.folder"),
+    ],
+)
+def test_that_a_source_of_a_later_version_is_refused_in_a_plain_sentence(model, data, field):
+    problems = said_of(model, data)
+
+    assert len(problems) == 1
+    assert problems[0].startswith(f"{field} is ")
+    assert "this source comes with a later version of GPU Studio; until then save" in problems[0]
+
+
+@pytest.mark.parametrize("file", ["net.h5", "", "net\n.keras", "net.keras/"])
+def test_that_a_model_file_of_another_kind_is_refused(file):
+    assert "give the path of a .keras file" in said_of(Model(file=file))[0]
+
+
+def test_that_options_without_a_built_in_are_refused():
+    assert said_of(Model(file="net.keras", options={"hidden": [1]})) == [
+        "model.options is given without a name: leave them out, or give model.name."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "problem"),
+    [
+        (Model("mlp", options={"hiden": [8]}), "model.options.hiden is not an option of mlp: did you mean hidden?"),
+        (Model("cnn", options={"width": 8}), "model.options.width is not an option of cnn: cnn has dropout."),
+        (
+            Model("linear", options={"width": 8}),
+            "model.options.width is not an option of linear: leave it out, linear has no options.",
+        ),
+        (
+            Model("mlp", options={"hidden": [0]}),
+            "model.options.hidden is [0]: give a list of 0 to 64 whole numbers from 1 to 1,000,000.",
+        ),
+        (
+            Model("mlp", options={"hidden": [1.5]}),
+            "model.options.hidden is [1.5] (a list): give a list of 0 to 64 whole numbers from 1 to 1,000,000.",
+        ),
+        (
+            Model("mlp", options={"activation": "relo"}),
+            'model.options.activation is "relo": did you mean relu?',
+        ),
+        (
+            Model("mlp", options={"dropout": 1.0}),
+            "model.options.dropout is 1.0: give a number of 0 or more and below 1.",
+        ),
+        (
+            Model("transformer", options={"width": 30, "heads": 4}),
+            "model.options.width is 30: give a multiple of model.options.heads, which is 4.",
+        ),
+        (
+            Model("transformer", options={"depth": True}),
+            "model.options.depth is true (true or false): give a whole number from 1 to 128.",
+        ),
+    ],
+)
+def test_that_options_of_a_model_are_checked(model, problem):
+    data = Data(name="regression") if model.name == "linear" else DIGITS
+
+    assert said_of(model, data) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"shape": []}, "data.options.shape is []: give a list of 1 to 4 whole numbers from 1 to 100,000."),
+        ({"classes": 1}, "data.options.classes is 1: give a whole number from 2 to 100,000."),
+        ({"samples": 2.5}, "data.options.samples is 2.5 (a number): give a whole number from 10 to 1,000,000,000."),
+        ({"seed": -1}, "data.options.seed is -1: give a whole number from 0 to 4,294,967,295."),
+    ],
+)
+def test_that_options_of_data_are_checked(options, problem):
+    assert said_of(data=Data(name="synthetic", options=options)) == [problem]
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 1.0, 1.5])
+@pytest.mark.parametrize("key", ["validation_fraction", "test_fraction"])
+def test_that_a_fraction_out_of_range_is_refused(key, fraction):
+    data = Data(name="digits", **{key: fraction})
+
+    assert said_of(data=data) == [f"data.{key} is {fraction}: give a number of 0 or more and below 1."]
+
+
+def test_that_a_line_is_not_fitted_to_classes():
+    assert said_of(Model(name="linear")) == [
+        (
+            'model.name is "linear": it learns numbers, and digits has classes: '
+            "choose mlp, lenet, cnn, cifar_cnn, resnet20 or transformer."
+        )
+    ]
+
+
+@pytest.mark.parametrize("model", ["lenet", "cnn", "cifar_cnn", "resnet20", "transformer"])
+def test_that_a_model_of_classes_is_not_given_numbers(model):
+    assert said_of(Model(name=model), Data(name="regression")) == [
+        f'model.name is "{model}": it learns classes, and regression has numbers: choose mlp or linear.'
+    ]
+
+
+def test_that_a_model_of_pictures_is_not_given_rows_of_numbers():
+    assert said_of(Model(name="lenet"), Data(name="synthetic", options={"shape": [32]}))[0].startswith(
+        'model.name is "lenet": it cannot read samples of shape [32]: choose mlp'
+    )
+
+
+def test_that_made_up_data_larger_than_the_memory_are_refused():
+    options = {"samples": 1_000_000, "shape": [224, 224, 3]}
+    plan = Plan(model=MLP, data=Data(name="synthetic", options=options))
+
+    assert said(plan) == []
+    assert said(plan, NO_CARDS) == [
+        (
+            "data.options.samples is 1,000,000: with this shape that is 574,218 MiB, "
+            "and this machine has 16,000 MiB: take fewer."
+        )
+    ]
+
+
+@pytest.mark.parametrize(("model", "side"), [("lenet", 15), ("cnn", 3)])
+def test_that_a_model_of_pictures_is_not_given_pictures_of_which_nothing_would_be_left(model, side):
+    small, enough = ({"shape": [32, each, 1]} for each in (side, side + 1))
+
+    assert said_of(Model(name=model), Data(name="synthetic", options=enough)) == []
+    assert "it cannot read samples" in said_of(Model(name=model), Data(name="synthetic", options=small))[0]
+
+
+def test_that_a_transformer_is_not_given_rows_of_measured_numbers():
+    sequences, rows = (Data(name="synthetic", options={"shape": shape}) for shape in ([16, 8], [16]))
+
+    assert said_of(Model(name="transformer"), sequences) == []
+    assert said_of(Model(name="transformer"), rows)[0].endswith("choose mlp.")

@@ -1,0 +1,60 @@
+"""A pytest plugin: a test that leaves something running or lying about fails, and the failure says what and from where.
+
+Looked for are threads, processes (those that left their session as well), temporary files and, once Qt is in use,
+top-level windows, running timers and running `QThread`s. What a fixture of a wider scope made is not the test's.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Iterator
+
+import left_files
+import left_processes
+import left_threads
+import pytest
+from isolation import Home
+
+Watch = Callable[[], list[str]]
+"""Describes what is left now of one kind, and does away with it as far as it can."""
+
+_failed = pytest.StashKey[bool]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let every thread remember who started it."""
+    patch = pytest.MonkeyPatch()
+    config.add_cleanup(patch.undo)
+    left_threads.remember_starts(patch)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Remember that a test has failed: its leftovers are cleared away, and not held against it a second time."""
+    report = yield
+    if report.failed:
+        item.stash[_failed] = True
+    return report
+
+
+@pytest.fixture(autouse=True)
+def leaves_nothing_behind(request: pytest.FixtureRequest, isolated_home: Home) -> Iterator[None]:
+    """Compare what is there after the test, and after its fixtures, with what was there before."""
+    watches = _watches(request, isolated_home)
+    yield
+    if "PySide6.QtWidgets" in sys.modules:
+        import left_qt
+
+        watches.insert(0, lambda: left_qt.leftovers(scan="qapp" in request.fixturenames))
+    left = [line for watch in watches for line in watch()]
+    if left and not request.node.stash.get(_failed, False):
+        pytest.fail("the test left behind:\n" + "\n".join(f"- {line}" for line in left), pytrace=False)
+
+
+def _watches(request: pytest.FixtureRequest, home: Home) -> list[Watch]:
+    slow = request.node.get_closest_marker("slow") is not None
+    return [
+        left_processes.watch(home.path, everywhere=slow),
+        left_threads.watch(),
+        left_files.watch(home.path, home.temporary),
+    ]

@@ -1,0 +1,116 @@
+"""A pytest plugin: every test has a home and a temporary folder of its own, no network, and quiet libraries."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import network
+import pytest
+
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONFAULTHANDLER": "1"}
+
+
+@dataclass(frozen=True)
+class Home:
+    """The folders of one test. They have short names, because a Unix socket's path ends at 107 bytes."""
+
+    root: Path
+
+    @classmethod
+    def make(cls, parent: str) -> Home:
+        """Make the folders, readable by their owner only, in the folder `parent`."""
+        home = cls(Path(tempfile.mkdtemp(prefix="gs-", dir=parent)))
+        for folder in (home.path, home.temporary, home.runtime):
+            folder.mkdir(mode=0o700)
+        return home
+
+    @property
+    def path(self) -> Path:
+        """What `$HOME` is."""
+        return self.root / "home"
+
+    @property
+    def temporary(self) -> Path:
+        """What `$TMPDIR` is."""
+        return self.root / "tmp"
+
+    @property
+    def runtime(self) -> Path:
+        """What `$XDG_RUNTIME_DIR` is."""
+        return self.root / "run"
+
+    @property
+    def runs(self) -> Path:
+        """What `$GPU_STUDIO_RUNS_DIR` is. It is not made: the program makes it."""
+        return self.path / "runs"
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The environment that points a program here."""
+        return {
+            "HOME": str(self.path),
+            "XDG_DATA_HOME": str(self.path / "data"),
+            "XDG_CONFIG_HOME": str(self.path / "config"),
+            "XDG_CACHE_HOME": str(self.path / "cache"),
+            "XDG_STATE_HOME": str(self.path / "state"),
+            "XDG_RUNTIME_DIR": str(self.runtime),
+            "KERAS_HOME": str(self.path / "keras"),
+            "GPU_STUDIO_RUNS_DIR": str(self.runs),
+            "TMPDIR": str(self.temporary),
+        }
+
+    def remove(self) -> None:
+        """Remove the folders and all that is in them."""
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Shut the network and leave the real home for the whole session, fixtures that outlive a test included."""
+    patch = pytest.MonkeyPatch()
+    config.add_cleanup(patch.undo)
+    network.install(patch)
+    for name, value in QUIET.items():
+        patch.setenv(name, value)
+    if "QT_QPA_PLATFORM" not in os.environ:
+        patch.setenv("QT_QPA_PLATFORM", "offscreen")
+    _move_into(_session_home(config), patch)
+
+
+def _session_home(config: pytest.Config) -> Home:
+    home = Home.make(tempfile.gettempdir())
+    config.add_cleanup(home.remove)
+    return home
+
+
+def _move_into(home: Home, patch: pytest.MonkeyPatch) -> None:
+    for name, value in home.variables.items():
+        patch.setenv(name, value)
+
+
+@pytest.fixture(scope="session")
+def real_temporary(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The system's folder for temporary files. pytest's own `tmp_path` lies there, and outlives the test."""
+    return str(tmp_path_factory.getbasetemp() and tempfile.gettempdir())
+
+
+@pytest.fixture(autouse=True)
+def isolated_home(real_temporary: str) -> Iterator[Home]:
+    """A home that lives as long as the test. It is left last: what the test made may still write there."""
+    home = Home.make(real_temporary)
+    with pytest.MonkeyPatch.context() as patch:
+        _move_into(home, patch)
+        patch.setattr(tempfile, "tempdir", str(home.temporary))
+        yield home
+    home.remove()
+
+
+@pytest.fixture
+def runs_dir(isolated_home: Home) -> Path:
+    """The folder, empty and there, in which this test's runs are kept."""
+    isolated_home.runs.mkdir(mode=0o700)
+    return isolated_home.runs

@@ -1,0 +1,128 @@
+"""Hypothesis strategies for plans: any that can be written down, and plans that are wrong in every way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from gpu_studio.plan import (
+    ALL_REDUCES,
+    STRATEGIES,
+    Card,
+    Carve,
+    Checkpoint,
+    Data,
+    Devices,
+    Distribution,
+    EarlyStopping,
+    Machine,
+    Model,
+    Named,
+    Placed,
+    Plan,
+    Training,
+)
+from gpu_studio.plan.catalogue import DATA, MODELS, OPTIMIZERS, SCHEDULES
+from gpu_studio.plan.keras_names import LOSSES, METRICS
+
+WHOLE = st.integers(-(2**63) + 1, 2**63 - 1)
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+# Letters of every kind, but no lone surrogates: no file can hold those.
+TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
+
+
+def texts(*likely: str) -> st.SearchStrategy[str]:
+    """One of the likely texts, or any."""
+    return st.sampled_from(likely) | TEXT if likely else TEXT
+
+
+def options() -> st.SearchStrategy[dict[str, Any]]:
+    """Any options that TOML can hold and a plan takes."""
+    values = st.recursive(
+        st.booleans() | WHOLE | FINITE | TEXT,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+        max_leaves=6,
+    )
+    return st.dictionaries(texts("hidden", "shape", "clipnorm", "width"), values, max_size=3)
+
+
+def named(*likely: str) -> st.SearchStrategy[Named]:
+    """A name with options, none of which is called `name`."""
+    free = options().map(lambda given: {key: value for key, value in given.items() if key != "name"})
+    return st.builds(Named, texts(*likely), free)
+
+
+PHYSICAL = texts("GPU:0", "GPU:1", "CPU:0", "GPU-5d0")
+LOGICAL = texts("GPU:0", "GPU:3", "CPU:0", "CPU:1")
+
+
+def several(each: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    """Up to three of them."""
+    return st.lists(each, max_size=3).map(tuple)
+
+
+DEVICES = st.builds(
+    Devices,
+    visible=several(PHYSICAL),
+    memory_growth=st.booleans(),
+    soft_placement=st.booleans(),
+    log_placement=st.booleans(),
+    carve=several(st.builds(Carve, PHYSICAL, several(st.sampled_from([0, 1024]) | WHOLE))),
+)
+OPTIONAL_TEXT = st.none() | TEXT
+MODEL = st.builds(Model, st.none() | texts(*MODELS), OPTIONAL_TEXT, OPTIONAL_TEXT, options())
+DATA_PART = st.builds(
+    Data, st.none() | texts(*DATA), OPTIONAL_TEXT, OPTIONAL_TEXT, OPTIONAL_TEXT, options(), FINITE, FINITE
+)
+MONITORS = texts("loss", "val_loss", "val_sparse_categorical_accuracy")
+TRAINING = st.builds(
+    Training,
+    epochs=WHOLE,
+    batch_size=st.integers(0, 64) | WHOLE,
+    batch_scope=st.sampled_from(["global", "replica"]),
+    optimizer=texts(*OPTIMIZERS),
+    options=options(),
+    learning_rate=FINITE,
+    schedule=st.none() | named(*SCHEDULES),
+    loss=named(*LOSSES),
+    metrics=several(named(*METRICS)),
+    seed=WHOLE,
+    mixed_precision=st.booleans(),
+    steps_per_call=WHOLE,
+    early_stopping=st.none() | st.builds(EarlyStopping, MONITORS, WHOLE, FINITE, st.booleans()),
+    checkpoint=st.builds(Checkpoint, WHOLE, WHOLE, WHOLE, MONITORS),
+)
+DISTRIBUTION = st.builds(
+    Distribution,
+    strategy=texts(*STRATEGIES),
+    devices=several(LOGICAL),
+    all_reduce=texts(*ALL_REDUCES),
+    parameter_device=st.none() | LOGICAL,
+    placed=st.none() | st.builds(Placed, WHOLE, st.dictionaries(TEXT, several(LOGICAL), max_size=3)),
+)
+
+
+def plans() -> st.SearchStrategy[Plan]:
+    """Any plan that a file can hold, nearly always one that the rules refuse."""
+    return st.builds(Plan, TEXT, DEVICES, MODEL, DATA_PART, TRAINING, DISTRIBUTION)
+
+
+def machines() -> st.SearchStrategy[Machine]:
+    """A machine with up to four cards, some of them busy, some of unknown memory."""
+    return st.builds(
+        _machine, st.lists(st.none() | st.tuples(MIB_OF_CARD, MIB_OF_CARD), max_size=4), st.integers(1, 64)
+    )
+
+
+MIB_OF_CARD = st.integers(0, 200_000)
+
+
+def _machine(memories: list[tuple[int, int] | None], cores: int) -> Machine:
+    cards = tuple(_card(index, memory) for index, memory in enumerate(memories))
+    return Machine(cards, cores, 64_000, "" if cards else "there is none")
+
+
+def _card(index: int, memory: tuple[int, int] | None) -> Card:
+    total, used = memory or (None, None)
+    return Card(index, f"GPU-{index}d0f", "A card", f"0000:0{index}:00.0", total, used and min(used, total or 0))

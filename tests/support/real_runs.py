@@ -1,0 +1,88 @@
+"""Fixtures for tests that start real trainer processes: the small one in `tests/runs/fake_trainer.py`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpu_studio.plan import Data, Model, Plan, Training
+from gpu_studio.runs import events
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.events import AnyEvent
+from gpu_studio.runs.launch import Launched, launch, trainer_environment
+from gpu_studio.runs.lineage import events_of
+
+FAKE_TRAINER = Path(__file__).parents[1] / "runs" / "fake_trainer.py"
+PATIENCE_S = 30.0
+PLAN = Plan(name="A plan", model=Model(name="mlp"), data=Data(name="digits"), training=Training(epochs=2))
+
+Start = Callable[..., Launched]
+
+
+def eventually(condition: Callable[[], Any], what: str = "") -> Any:
+    """The first true value of `condition`; a test that waits for it in vain fails."""
+    deadline = time.monotonic() + PATIENCE_S
+    pause = threading.Event()
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"waited in vain for {what or condition}"
+        pause.wait(0.005)
+    return value
+
+
+def fake_trainer(*flags: str) -> list[str]:
+    """The command line of the small trainer."""
+    return [sys.executable, str(FAKE_TRAINER), *flags]
+
+
+def train_by_hand(run: RunDirectory, *flags: str) -> subprocess.CompletedProcess[str]:
+    """Run the small trainer as a person would in a terminal, without the launcher, to its end."""
+    environment = trainer_environment({})
+    return subprocess.run(
+        [*fake_trainer(*flags), str(run.path)], env=environment, capture_output=True, text=True, timeout=PATIENCE_S
+    )
+
+
+def has_trained(launched: Launched, steps: int) -> Callable[[], bool]:
+    """A condition: the run has told of so many steps."""
+    return lambda: any(isinstance(event, events.Steps) and event.first_step + 1 >= steps for event in told(launched))
+
+
+def told(launched: Launched) -> list[AnyEvent]:
+    """All events of the run so far."""
+    return list(events_of(launched.directory))
+
+
+@pytest.fixture
+def start(runs_dir: Path) -> Iterator[Start]:
+    """Start the small trainer with these flags; what still lives at the end of the test is killed."""
+    started: list[Launched] = []
+
+    def start_one(*flags: str, plan: Plan = PLAN, **options: Any) -> Launched:
+        launched = launch(plan, runs_dir, trainer=fake_trainer(*flags), **options)
+        started.append(launched)
+        return launched
+
+    yield start_one
+    for launched in started:
+        if launched.poll() is None:
+            launched.process.kill()
+        launched.process.wait(PATIENCE_S)
+
+
+@pytest.fixture
+def ended(start: Start) -> Start:
+    """Start the small trainer with these flags and wait for its end."""
+
+    def run_to_end(*flags: str, **options: Any) -> Launched:
+        launched = start(*flags, **options)
+        launched.process.wait(PATIENCE_S)
+        return launched
+
+    return run_to_end

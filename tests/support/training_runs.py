@@ -1,0 +1,162 @@
+"""Real runs of the real trainer, for tests: started as the window starts them, awaited, and read back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from gpu_studio.plan import Plan, loads, with_settings
+from gpu_studio.runs import commands, events
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.inheritance import Resume
+from gpu_studio.runs.launch import Launched, launch
+from gpu_studio.runs.tail import Tail
+
+PATIENCE = 120.0
+E = TypeVar("E", bound=events.Event)
+
+SMALL = """
+version = 1
+name = "small"
+[[devices.carve]]
+device = "CPU:0"
+slices_mib = [0, 0, 0, 0]
+[model]
+name = "mlp"
+options = { hidden = [32] }
+[data]
+name = "digits"
+[training]
+epochs = 2
+batch_size = 256
+"""
+
+
+def until(condition: Callable[[], Any], timeout: float) -> None:
+    """Return as soon as `condition` holds, or after `timeout` seconds."""
+    end, tick = time.monotonic() + timeout, threading.Event()
+    while not condition() and time.monotonic() < end:
+        tick.wait(0.02)
+
+
+def small_plan(*settings: str) -> Plan:
+    """A plan that trains in a second or two on four logical CPUs, with `settings` as `train --set` takes them."""
+    return with_settings(loads(SMALL), settings)
+
+
+@dataclass
+class Running:
+    """A run under way, followed event by event."""
+
+    launched: Launched
+
+    def __post_init__(self) -> None:
+        self._tail = Tail(self.directory.events_file)
+        self.events: list[Any] = []
+
+    @property
+    def directory(self) -> RunDirectory:
+        return self.launched.directory
+
+    def read(self) -> list[Any]:
+        """All events so far."""
+        while batch := self._tail.read():
+            self.events += batch
+        return self.events
+
+    def of(self, kind: type[E]) -> list[E]:
+        """The events of a kind so far."""
+        return [event for event in self.read() if isinstance(event, kind)]
+
+    def wait_for(self, condition: Callable[[], Any]) -> Any:
+        """Until `condition` holds, or the trainer is gone; what it gave."""
+        until(lambda: condition() or self.launched.poll() is not None, PATIENCE)
+        held = condition()
+        assert held, self.log()
+        return held
+
+    def send(self, action: commands.Action) -> None:
+        """Ask the trainer for something."""
+        commands.send(self.directory, action)
+
+    def kill(self) -> None:
+        """Kill the trainer as the kernel would."""
+        os.kill(self.launched.process.pid, signal.SIGKILL)
+        self.launched.process.wait(PATIENCE)
+
+    def finish(self) -> Finished:
+        """Wait for the end, and read everything."""
+        self.launched.process.wait(PATIENCE)
+        return Finished(self.directory, self.read(), self.launched.process.returncode, self.log())
+
+    def log(self) -> str:
+        """The trainer's own output."""
+        return self.directory.log_file.read_text(errors="replace")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that has ended, and everything it told."""
+
+    directory: RunDirectory
+    events: list[Any]
+    code: int
+    log: str
+
+    def of(self, kind: type[E]) -> list[E]:
+        """Its events of a kind."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def one(self, kind: type[E]) -> E:
+        """Its only event of a kind."""
+        (event,) = self.of(kind)
+        return event
+
+    @property
+    def losses(self) -> dict[int, float | None]:
+        """The loss of every step, by its number."""
+        return {
+            steps.first_step + index: loss for steps in self.of(events.Steps) for index, loss in enumerate(steps.losses)
+        }
+
+    @property
+    def epochs(self) -> list[dict[str, float | None]]:
+        """The metrics of every epoch."""
+        return [epoch.metrics for epoch in self.of(events.Epoch)]
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """The model's weights in its newest checkpoint."""
+        path = max(self.directory.checkpoints.glob("step-*")) / "weights.npz"
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files if name.startswith("model/")}
+
+
+@contextmanager
+def running(
+    plan: Plan, runs: Path, *, resume: Resume | None = None, environment: Mapping[str, str] | None = None
+) -> Iterator[Running]:
+    """Start a run; whatever happens, its trainer is gone afterwards."""
+    run = Running(launch(plan, runs, resume=resume, environment=environment))
+    try:
+        yield run
+    finally:
+        if run.launched.poll() is None:
+            run.launched.process.kill()
+        run.launched.process.wait(PATIENCE)
+
+
+def trained(
+    plan: Plan, runs: Path, *, resume: Resume | None = None, environment: Mapping[str, str] | None = None
+) -> Finished:
+    """Train a plan to its end."""
+    with running(plan, runs, resume=resume, environment=environment) as run:
+        return run.finish()
