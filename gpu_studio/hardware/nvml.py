@@ -1,0 +1,132 @@
+"""NVML, the NVIDIA driver's library: the one file that imports it, and the one way to call it.
+
+Any single call can fail on any card, for reasons that say nothing about the next call. So a call answers with a value
+or with an `Unknown` that says why in words, and raises nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pynvml
+
+from gpu_studio.hardware.pci import plain_bus_id
+
+T = TypeVar("T")
+MIB = 1024 * 1024
+NAMELESS = "NVIDIA card"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What NVML did not tell, and why, in words that stand on the screen in place of the value."""
+
+    why: str
+
+
+WHY = {
+    pynvml.NVML_ERROR_UNINITIALIZED: "NVML was not started",
+    pynvml.NVML_ERROR_INVALID_ARGUMENT: "the driver does not understand the question",
+    pynvml.NVML_ERROR_NOT_SUPPORTED: "not supported by this card",
+    pynvml.NVML_ERROR_NO_PERMISSION: "no permission",
+    pynvml.NVML_ERROR_NOT_FOUND: "the driver does not find it",
+    pynvml.NVML_ERROR_INSUFFICIENT_POWER: "the card's power cables are not connected",
+    pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "the NVIDIA driver is installed but not loaded",
+    pynvml.NVML_ERROR_TIMEOUT: "the driver did not answer in time",
+    pynvml.NVML_ERROR_IRQ_ISSUE: "the driver has a problem with the card's interrupts",
+    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: (
+        "no NVIDIA driver is installed on this machine (libnvidia-ml.so.1 is not there)"
+    ),
+    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: "the driver is too old to tell",
+    pynvml.NVML_ERROR_CORRUPTED_INFOROM: "the card's own memory of facts (infoROM) is corrupted",
+    pynvml.NVML_ERROR_GPU_IS_LOST: "lost: the driver no longer answers for it",
+    pynvml.NVML_ERROR_RESET_REQUIRED: "the card needs a reset",
+    pynvml.NVML_ERROR_OPERATING_SYSTEM: "the operating system refused",
+    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: (
+        "the NVIDIA driver was updated while the old one still runs: restart the machine"
+    ),
+    pynvml.NVML_ERROR_MEMORY: "the driver is out of memory",
+    pynvml.NVML_ERROR_UNKNOWN: "the driver does not say why",
+}
+
+
+def ask(call: Callable[..., T], *arguments: Any) -> T | Unknown:
+    """What an NVML call answers, or why it does not."""
+    try:
+        return call(*arguments)
+    except pynvml.NVMLError as error:
+        # Its str() would call NVML again, which can fail again.
+        return Unknown(WHY.get(error.value, f"the driver answered with error {error.value}"))
+    except pynvml.NVMLLibraryMismatchError:
+        return Unknown("the driver and its library are of different versions: restart the machine")
+    except UnicodeDecodeError:
+        return Unknown("the driver answered with unreadable letters")
+    except ctypes.ArgumentError:
+        return Unknown("the driver's library does not take this question")
+
+
+@contextmanager
+def running() -> Iterator[Unknown | None]:
+    """NVML while the block runs; gives an `Unknown` if it could not be started."""
+    failure = ask(pynvml.nvmlInit)
+    try:
+        yield failure
+    finally:
+        if failure is None:
+            ask(pynvml.nvmlShutdown)
+
+
+def cards(bus_ids: Iterable[str] | None = None) -> list[dict[str, Any]] | Unknown:
+    """The facts of each card that the driver has, or only of those at the PCI addresses given.
+
+    Asking for a card wakes it: give the addresses of those that are awake if others sleep.
+    """
+    with running() as failure:
+        if failure is not None:
+            return failure
+        if bus_ids is not None:
+            return [_facts(ask(pynvml.nvmlDeviceGetHandleByPciBusId, bus_id), bus_id) for bus_id in bus_ids]
+        count = ask(pynvml.nvmlDeviceGetCount)
+        if isinstance(count, Unknown):
+            return count
+        return [_facts(ask(pynvml.nvmlDeviceGetHandleByIndex, index)) for index in range(count)]
+
+
+def _facts(handle: Any, bus_id: str = "") -> dict[str, Any]:
+    """One card in the words of `gpu_studio.plan.Card`, less its index."""
+    if isinstance(handle, Unknown):
+        return {"uuid": "", "name": NAMELESS, "bus_id": bus_id, "why_unknown": handle.why}
+    return {
+        "uuid": _or(ask(pynvml.nvmlDeviceGetUUID, handle), ""),
+        "name": _or(ask(pynvml.nvmlDeviceGetName, handle), NAMELESS),
+        "bus_id": bus_id or _or(ask(_bus_id, handle), ""),
+        **_memory(handle),
+    }
+
+
+def _bus_id(handle: Any) -> str:
+    bus_id = pynvml.nvmlDeviceGetPciInfo(handle).busId
+    return plain_bus_id(bus_id.decode("ascii") if isinstance(bus_id, bytes) else bus_id)
+
+
+def _memory(handle: Any) -> dict[str, Any]:
+    # Version 2 tells the driver's own share apart from what programs use; old drivers have only the first.
+    memory = ask(pynvml.nvmlDeviceGetMemoryInfo, handle, pynvml.nvmlMemory_v2)
+    if isinstance(memory, Unknown):
+        memory = ask(pynvml.nvmlDeviceGetMemoryInfo, handle)
+    if isinstance(memory, Unknown):
+        return {"total_mib": None, "used_mib": None, "why_unknown": memory.why}
+    reserved = getattr(memory, "reserved", 0)
+    return {
+        "total_mib": memory.total // MIB,
+        "used_mib": memory.used // MIB,
+        "reserved_mib": reserved // MIB,
+    }
+
+
+def _or(answer: T | Unknown, otherwise: T) -> T:
+    return otherwise if isinstance(answer, Unknown) else answer

@@ -1,0 +1,58 @@
+"""NVIDIA cards as the kernel lists them, which tells without waking a card whether it sleeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+DEVICES = Path("/sys/bus/pci/devices")
+
+NVIDIA = "0x10de"
+DISPLAYS = ("0x0300", "0x0302")
+"""PCI classes of a VGA controller and of a 3D controller: a card has more functions, such as its sound."""
+
+
+@dataclass(frozen=True, slots=True)
+class PciCard:
+    """A card at its PCI address, `0000:2d:00.0`."""
+
+    bus_id: str
+    asleep: bool
+
+
+def pci_cards(devices: Path = DEVICES) -> list[PciCard]:
+    """NVIDIA's cards in the order of their addresses; none where the kernel does not list them (WSL2, macOS)."""
+    try:
+        entries = sorted(devices.iterdir(), key=lambda entry: bus_order(entry.name))
+    except OSError:
+        return []
+    return [PciCard(entry.name, _is_asleep(entry)) for entry in entries if _is_card(entry)]
+
+
+def plain_bus_id(bus_id: str) -> str:
+    """A PCI address as the kernel writes it, `0000:2d:00.0`, from NVML's `00000000:2D:00.0`."""
+    domain, _, rest = bus_id.lower().partition(":")
+    return f"{domain.lstrip('0'):0>4}:{rest}" if rest else bus_id.lower()
+
+
+def bus_order(bus_id: str) -> tuple[bool, list[int]]:
+    """A key that sorts PCI addresses as CUDA_DEVICE_ORDER=PCI_BUS_ID does; what is no address comes last."""
+    try:
+        return False, [int(part, 16) for part in bus_id.replace(".", ":").split(":")]
+    except ValueError:
+        return True, []
+
+
+def _is_card(entry: Path) -> bool:
+    return _read(entry / "vendor") == NVIDIA and _read(entry / "class").startswith(DISPLAYS)
+
+
+def _is_asleep(entry: Path) -> bool:
+    return _read(entry / "power" / "runtime_status") == "suspended"
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("ascii", "replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,47 @@
+"""The machine asked, as plain values for JSON. Runs in the process that may be lost to a driver's crash."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from gpu_studio.hardware.host import host
+from gpu_studio.hardware.nvml import Unknown, cards
+from gpu_studio.hardware.pci import DEVICES, PciCard, bus_order, pci_cards
+from gpu_studio.hardware.visibility import VARIABLE, left_visible, why_hidden
+
+NONE_FOUND = "the NVIDIA driver finds no card in this machine"
+
+
+def probe(devices: Path = DEVICES) -> dict[str, Any]:
+    """Everything that `gpu_studio.plan.Machine` holds; `devices` is where the kernel lists the PCI devices."""
+    found = _all_cards(pci_cards(devices))
+    value = os.environ.get(VARIABLE)
+    shown = [] if isinstance(found, Unknown) else left_visible(found, value)
+    why = "" if shown else _why_none(found, value)
+    numbered = [{"index": index, **facts} for index, facts in enumerate(shown)]
+    return {"cards": numbered, **host(), "why_no_cards": why}
+
+
+def _all_cards(listed: list[PciCard]) -> list[dict[str, Any]] | Unknown:
+    """Every card in PCI bus order. Cards asleep are not asked, because that would wake them."""
+    asleep = [_sleeper(card) for card in listed if card.asleep]
+    awake = [card.bus_id for card in listed if not card.asleep]
+    if asleep and not awake:
+        return asleep
+    asked = cards(awake if asleep else None)
+    if isinstance(asked, Unknown):
+        return asleep or asked
+    return sorted(asked + asleep, key=lambda facts: bus_order(facts["bus_id"]))
+
+
+def _sleeper(card: PciCard) -> dict[str, Any]:
+    why = "asleep: it was not woken to ask"
+    return {"uuid": "", "name": "NVIDIA card, asleep", "bus_id": card.bus_id, "asleep": True, "why_unknown": why}
+
+
+def _why_none(found: list[dict[str, Any]] | Unknown, value: str | None) -> str:
+    if isinstance(found, Unknown):
+        return found.why
+    return why_hidden(found, value) if found and value is not None else NONE_FOUND

@@ -1,0 +1,108 @@
+"""The machine asked through a process: whatever becomes of the process, there is an answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import asdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from plan_strategies import machines
+
+from gpu_studio.hardware import InventoryError, inventory, parse_inventory
+from gpu_studio.plan import Card, Machine
+
+
+def told_by(code: str, timeout: float = 30.0) -> Machine:
+    """The inventory, where the process that asks runs this code."""
+    return inventory(timeout, (sys.executable, "-c", code))
+
+
+def test_that_this_machine_is_told():
+    machine = inventory()
+
+    assert machine.cpu_cores == len(os.sched_getaffinity(0))
+    assert machine.memory_mib > 0
+    assert bool(machine.cards) != bool(machine.why_no_cards)
+
+
+def test_that_the_process_prints_one_line_of_json_and_nothing_else():
+    done = subprocess.run([sys.executable, "-m", "gpu_studio.hardware"], capture_output=True, timeout=60, check=True)
+
+    assert done.stderr == b""
+    assert done.stdout.count(b"\n") == 1
+    assert set(json.loads(done.stdout)) == {"cards", "cpu_cores", "cpu_name", "memory_mib", "why_no_cards"}
+
+
+def test_that_the_process_starts_without_anything_heavy():
+    code = "import sys, gpu_studio.hardware.__main__ as m; m.main(); print(' '.join(sys.modules), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=True, text=True)
+    loaded = set(done.stderr.split())
+
+    assert "pynvml" in loaded
+    assert loaded.isdisjoint({"numpy", "PySide6", "tensorflow", "keras", "msgspec", "psutil", "gpu_studio.plan"})
+
+
+def test_that_a_process_that_hangs_is_given_up():
+    machine = told_by("import signal; signal.pause()", timeout=0.2)
+
+    assert machine.cards == ()
+    assert machine.why_no_cards == "the NVIDIA driver did not answer within 0.2 s"
+    assert machine.cpu_cores == len(os.sched_getaffinity(0))
+
+
+def test_that_a_process_that_crashes_is_told():
+    machine = told_by("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+
+    assert machine.why_no_cards == "asking the NVIDIA driver ended in a crash (SIGSEGV)"
+    assert machine.memory_mib > 0
+
+
+def test_that_a_process_that_fails_is_told_with_its_last_words():
+    assert told_by("raise SystemExit('first\\nno luck')").why_no_cards == "asking the NVIDIA driver failed (no luck)"
+    assert told_by("raise SystemExit(3)").why_no_cards == "asking the NVIDIA driver failed (exit code 3)"
+
+
+@pytest.mark.parametrize("code", ["", "print('nonsense')", "print('[]')", "print('{\"cards\": 3}')"])
+def test_that_an_answer_that_is_none_is_told(code):
+    assert told_by(code).why_no_cards.startswith("asking the NVIDIA driver failed (the answer is ")
+
+
+def test_that_a_process_that_cannot_be_started_is_told():
+    why = inventory(1.0, ("/nowhere/python",)).why_no_cards
+
+    assert why == "the process that asks the NVIDIA driver could not be started (No such file or directory)"
+
+
+def test_that_a_driver_that_chatters_is_still_understood():
+    assert parse_inventory('NVRM: hello\n{"cpu_cores": 8}\n') == Machine(cpu_cores=8)
+
+
+def test_that_a_card_is_read_with_everything_that_is_known_of_it():
+    text = """{"cards": [{"index": 0, "uuid": "GPU-1", "name": "Card", "bus_id": "0000:01:00.0", "total_mib": 8192,
+        "used_mib": 1, "reserved_mib": 2}], "cpu_cores": 4, "memory_mib": 16000, "something_newer": true}"""
+
+    assert parse_inventory(text.replace("\n", "")) == Machine(
+        (Card(0, "GPU-1", "Card", "0000:01:00.0", 8192, 1, 2),), 4, 16_000
+    )
+
+
+@given(machines())
+def test_that_what_is_printed_is_what_is_read(machine):
+    assert parse_inventory(json.dumps(asdict(machine))) == machine
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+)
+
+
+@given(st.text() | JSON_VALUES.map(json.dumps) | st.builds('{{"cards": {}}}'.format, JSON_VALUES.map(json.dumps)))
+def test_that_any_text_is_an_inventory_or_refused_as_none(text):
+    with suppress(InventoryError):
+        assert isinstance(parse_inventory(text), Machine)
