@@ -1,0 +1,161 @@
+"""All runs of a directory: list, find, delete with undo."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.files import make_private_directory
+from gpu_studio.runs.state import is_live
+from gpu_studio.runs.summary import Skimmer, Summary, created_at
+
+TRASH = ".trash"
+LATEST = "latest"
+# An undo offered by another window shall still find what it deleted.
+_KEPT_IN_TRASH = 3600.0
+_Version = tuple[int, int]
+
+
+class UnknownRunError(Exception):
+    """There is no such run, or there are several: what was asked for, and what there is, in words."""
+
+
+class LiveRunError(Exception):
+    """What was asked for cannot be done to a run that is still training."""
+
+
+class Catalogue:
+    """The runs of one directory, newest first. Asking again reads only what is new."""
+
+    def __init__(self, runs: Path) -> None:
+        self.runs = runs
+        self._ended: dict[str, tuple[_Version, Summary]] = {}
+        self._skimmers: dict[str, Skimmer] = {}
+
+    def summaries(self) -> list[Summary]:
+        """Return every run's summary, newest first; one that cannot be read is left out."""
+        found = [summary for run in directories(self.runs) if (summary := self._summary(run))]
+        names = {summary.id for summary in found}
+        self._ended = {name: known for name, known in self._ended.items() if name in names}
+        self._skimmers = {name: skimmer for name, skimmer in self._skimmers.items() if name in names}
+        return found
+
+    def _summary(self, run: RunDirectory) -> Summary | None:
+        try:
+            version = _version(run)
+            known = self._ended.get(run.id)
+            if known and known[0] == version:
+                return known[1]
+            summary = self._skimmers.setdefault(run.id, Skimmer(run)).summary()
+        except OSError:
+            return None
+        if not summary.live:
+            self._ended[run.id] = version, summary
+            del self._skimmers[run.id]
+        return summary
+
+
+def list_runs(runs: Path) -> list[Summary]:
+    """Return the summary of every run under `runs`, newest first; none if the directory is not there."""
+    return Catalogue(runs).summaries()
+
+
+def directories(runs: Path) -> list[RunDirectory]:
+    """Return every run under `runs`, newest first, without reading any."""
+    return sorted(_directories(runs), key=_age, reverse=True)
+
+
+def find(runs: Path, text: str) -> RunDirectory:
+    """Find the run that `text` means: `latest`, an id, the beginning or else any part of just one id.
+
+    Raises UnknownRunError otherwise, naming the nearest or the candidates.
+    """
+    known = {run.id: run for run in directories(runs)}
+    if not known:
+        raise UnknownRunError(f"There are no runs in {runs} yet: start one, with: gpu-studio train")
+    if text == LATEST:
+        return next(iter(known.values()))
+    if text in known:
+        return known[text]
+    candidates = [name for name in known if name.startswith(text)] or [name for name in known if text in name]
+    if len(candidates) != 1 or not text:
+        raise UnknownRunError(_not_one(text, candidates, list(known)))
+    return known[candidates[0]]
+
+
+def delete(run: RunDirectory) -> Path:
+    """Move `run` to the trash of its directory, from which `restore` takes it back; return where it lies.
+
+    Raises LiveRunError if it is still training, OSError if it cannot be moved.
+    """
+    if is_live(run):
+        raise LiveRunError(f"{run.id} is still training: stop it first, with: gpu-studio runs stop {run.id}")
+    trash = run.path.parent / TRASH
+    make_private_directory(trash)
+    os.utime(run.path)  # `purge` goes by when it was deleted
+    return run.path.rename(trash / run.id)
+
+
+def restore(runs: Path, name: str) -> RunDirectory:
+    """Take the run with the id `name` back out of the trash. Raises UnknownRunError if it is not there."""
+    try:
+        return RunDirectory((runs / TRASH / name).rename(runs / name))
+    except OSError as error:
+        raise UnknownRunError(f"{name} is no longer in the trash of {runs}.") from error
+
+
+def purge(runs: Path, older_than: float = _KEPT_IN_TRASH) -> list[str]:
+    """Remove for good the runs deleted more than `older_than` seconds ago; return their ids."""
+    trash = runs / TRASH
+    end = time.time() - older_than
+    old = [path for path in (trash.iterdir() if trash.is_dir() else ()) if path.stat().st_mtime <= end]
+    for path in old:
+        shutil.rmtree(path, ignore_errors=True)
+    return [path.name for path in old]
+
+
+def _directories(runs: Path) -> Iterator[RunDirectory]:
+    try:
+        entries = list(runs.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for path in entries:
+        run = RunDirectory(path)
+        if not path.name.startswith(".") and _is_run(run):
+            yield run
+
+
+def _is_run(run: RunDirectory) -> bool:
+    try:
+        return run.plan_file.exists() or run.events_file.exists()
+    except OSError:  # somebody else's
+        return False
+
+
+def _age(run: RunDirectory) -> tuple[float, int, str]:
+    """What sorts runs by age; ids count whole seconds only, and the plan is written once, at the start."""
+    try:
+        written = run.plan_file.stat().st_mtime_ns
+    except OSError:
+        written = 0
+    return created_at(run), written, run.id
+
+
+def _version(run: RunDirectory) -> _Version:
+    try:
+        status = run.events_file.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
+
+
+def _not_one(text: str, candidates: list[str], known: list[str]) -> str:
+    if candidates:
+        return f"{text!r} may mean any of {', '.join(candidates)}: write more of it."
+    near = get_close_matches(text, known, 1, cutoff=0.3)
+    return f"There is no run {text!r}: the nearest is {near[0] if near else known[0]}."

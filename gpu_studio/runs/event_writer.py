@@ -1,0 +1,115 @@
+"""The trainer's end of `events.jsonl`."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from pathlib import Path
+
+import msgspec
+
+from gpu_studio.runs.events import Event, LearningRate, Log, Memory, Steps, Warned, encode
+from gpu_studio.runs.files import open_private
+
+BACKLOG_BYTES = 64 * 1024 * 1024
+_RETRY_SECONDS = 0.05
+# What a reader can do without when a full disk stays full until the backlog is full too.
+_DISPENSABLE = (Steps, Memory, LearningRate, Log)
+
+
+class EventWriter:
+    """Appends events as whole lines, numbered from 0 without gaps. Any thread may write.
+
+    Training must not end because a disk is full: a line that cannot be written is kept in memory, in order, and
+    tried again with each later one. Past `backlog` bytes kept, steps, memory and log lines are given up *before* they
+    get a number, and a warning says how many once there is room.
+
+    Raises FileExistsError if the file already holds events: a run directory belongs to one trainer process.
+    """
+
+    def __init__(self, path: Path, backlog: int = BACKLOG_BYTES) -> None:
+        self._descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._refuse_used(path)
+        self._lock = threading.Lock()
+        self._sequence = 0
+        self._pending: deque[bytes] = deque()
+        self._pending_bytes = 0
+        self._backlog = backlog
+        self._given_up = 0
+
+    @property
+    def pending(self) -> int:
+        """How many lines wait in memory for room on the disk."""
+        return len(self._pending)
+
+    def write(self, event: Event) -> Event:
+        """Append `event` and return it as written, with its `seq` and `time`.
+
+        One that had to be given up comes back with `seq` -1. Raises ValueError after `close`.
+        """
+        with self._lock:
+            if self._descriptor < 0:
+                raise ValueError("The events of this run are closed.")
+            self._drain()
+            if self._pending_bytes > self._backlog and isinstance(event, _DISPENSABLE):
+                self._given_up += 1
+                return event
+            self._tell_given_up()
+            return self._append(event)
+
+    def close(self, timeout: float = 5.0) -> bool:
+        """Write what still waits, for `timeout` seconds at most, and close; whether everything is on the disk."""
+        with self._lock:
+            if self._descriptor < 0:
+                return not self._pending
+            self._drain_until(time.monotonic() + timeout)
+            self._synchronise()
+            os.close(self._descriptor)
+            self._descriptor = -1
+            return not self._pending
+
+    def _refuse_used(self, path: Path) -> None:
+        if os.fstat(self._descriptor).st_size:
+            os.close(self._descriptor)
+            raise FileExistsError(f"{path} already holds the events of a run: start a new run, or resume this one.")
+
+    def _append(self, event: Event) -> Event:
+        numbered = msgspec.structs.replace(event, seq=self._sequence, time=time.time())
+        line = encode(numbered)
+        self._sequence += 1
+        self._pending.append(line)
+        self._pending_bytes += len(line)
+        self._drain()
+        return numbered
+
+    def _tell_given_up(self) -> None:
+        if self._given_up and not self._pending:
+            count, self._given_up = self._given_up, 0
+            self._append(Warned(message=f"The disk was full: {count} events of this run could not be kept."))
+
+    def _drain(self) -> None:
+        while self._pending:
+            line = self._pending[0]
+            try:
+                written = os.write(self._descriptor, line)
+            except OSError:
+                return
+            self._pending_bytes -= written
+            # The rest of a line that only partly fitted stays first, so that a later write completes it.
+            self._pending.popleft()
+            if written < len(line):
+                self._pending.appendleft(line[written:])
+
+    def _drain_until(self, end: float) -> None:
+        self._drain()
+        while self._pending and time.monotonic() < end:
+            time.sleep(_RETRY_SECONDS)
+            self._drain()
+
+    def _synchronise(self) -> None:
+        try:
+            os.fsync(self._descriptor)
+        except OSError:
+            return

@@ -1,0 +1,259 @@
+"""The language in which a trainer tells what happens: one JSON object a line in `events.jsonl`.
+
+A tagged union: the key `event` names the kind. `seq` counts from 0 without gaps; `time` is seconds since the epoch
+(UTC). A reader skips kinds that it does not know (`decode` returns None) and ignores fields that it does not know,
+so that an older window can watch a newer trainer.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import msgspec
+
+State = Literal["starting", "running", "paused", "stopping", "finished", "failed", "lost"]
+
+
+class Event(msgspec.Struct, kw_only=True, tag_field="event", frozen=True):
+    """What every event has. The writer sets `seq` and `time`."""
+
+    seq: int = -1
+    time: float = 0.0
+
+
+class Started(Event, tag="started", frozen=True):
+    """The trainer process lives. The first event of every run."""
+
+    run: str
+    plan: str
+    pid: int
+    host: str
+    gpu_studio: str
+    python: str
+    resumed_from: str | None = None
+    from_epoch: int = 0
+    from_step: int = 0
+
+
+class LogicalDevice(msgspec.Struct, kw_only=True, frozen=True):
+    """What TensorFlow sees: `name` is `GPU:0`; `physical` the device it was carved from; `limit_mib` None: no limit."""
+
+    name: str
+    physical: str
+    limit_mib: int | None = None
+    description: str = ""
+
+
+class Devices(Event, tag="devices", frozen=True):
+    """TensorFlow's logical devices, and which of them hold replicas."""
+
+    logical: list[LogicalDevice]
+    replicas: list[str]
+    strategy: str
+    all_reduce: str | None = None
+    parameter_device: str | None = None
+    tensorflow: str = ""
+    keras: str = ""
+    cuda: str | None = None
+
+
+class Layer(msgspec.Struct, kw_only=True, frozen=True):
+    """A layer of the model. `output_shape` leaves the batch out; `bytes` are those of its variables."""
+
+    name: str
+    kind: str
+    output_shape: str
+    parameters: int
+    bytes: int
+
+
+class Model(Event, tag="model", frozen=True):
+    """The built model and the data it meets. Counts are of samples; `steps_per_epoch` of global batches."""
+
+    name: str
+    parameters: int
+    trainable: int
+    layers: list[Layer]
+    data: str
+    train_samples: int
+    validation_samples: int
+    test_samples: int
+    epochs: int
+    steps_per_epoch: int
+    global_batch: int
+    replica_batches: list[int]
+    optimizer: str
+    loss: str
+    precision: str
+
+
+class Placement(Event, tag="placement", frozen=True):
+    """Where operations really ran: a row is layer, pass (forward, backward, update), device, number of operations."""
+
+    rows: list[tuple[str, str, str, int]]
+
+
+class StateChanged(Event, tag="state", frozen=True):
+    """The run is now in this state, and why."""
+
+    state: State
+    reason: str = ""
+
+
+class Steps(Event, tag="steps", frozen=True):
+    """A batch of training steps: one call of the compiled function.
+
+    `first_step` counts global batches over the whole run from 0; `losses` one number a step (None: not a number).
+    `seconds` is the wall time of the call with its input, `input_seconds` the part spent waiting for data.
+    """
+
+    epoch: int
+    first_step: int
+    losses: list[float | None]
+    samples: int
+    seconds: float
+    input_seconds: float = 0.0
+
+
+class Epoch(Event, tag="epoch", frozen=True):
+    """An epoch has ended. `metrics` holds `loss`, the metrics, and the same of the validation split as `val_…`.
+
+    `epoch` counts from 1; `step` is the number of global batches trained so far.
+    """
+
+    epoch: int
+    step: int
+    metrics: dict[str, float | None]
+    seconds: float
+    samples_per_second: float
+
+
+class DeviceMemory(msgspec.Struct, kw_only=True, frozen=True):
+    """Bytes in use on one device. `source` says what was counted.
+
+    `allocator`: TensorFlow's allocator of this logical GPU; `host`: the arena that all logical CPUs share;
+    `variables`: the bytes of the variables placed on this logical CPU, because TensorFlow counts no more there.
+    """
+
+    device: str
+    current: int
+    peak: int
+    source: Literal["allocator", "host", "variables"]
+    limit: int | None = None
+
+
+class Memory(Event, tag="memory", frozen=True):
+    """Memory of each logical device, every half second."""
+
+    devices: list[DeviceMemory]
+
+
+class LearningRate(Event, tag="learning_rate", frozen=True):
+    """The learning rate that the step numbered `step` was trained with."""
+
+    step: int
+    value: float
+
+
+class Checkpoint(Event, tag="checkpoint", frozen=True):
+    """A checkpoint is complete on disk, at `checkpoints/<name>`. `removed` names those that it pushed out."""
+
+    name: str
+    epoch: int
+    step: int
+    bytes: int
+    seconds: float
+    best: bool = False
+    value: float | None = None
+    removed: list[str] = []
+
+
+class Log(Event, tag="log", frozen=True):
+    """A line for the reader."""
+
+    message: str
+
+
+class Warned(Event, tag="warning", frozen=True):
+    """Something is not as it should be, and what to do about it; the run goes on."""
+
+    message: str
+    suggestion: str = ""
+
+
+class Finished(Event, tag="finished", frozen=True):
+    """The end: `completed`, `early_stopping`, `stopped` (with a checkpoint) or `stopped_now` (without)."""
+
+    reason: Literal["completed", "early_stopping", "stopped", "stopped_now"]
+    seconds: float
+    epoch: int
+    step: int
+    metrics: dict[str, float | None] = {}
+
+
+class Failed(Event, tag="failed", frozen=True):
+    """The end: what went wrong in a plain sentence, what to try, and the traceback for who wants it."""
+
+    message: str
+    suggestions: list[str]
+    traceback: str = ""
+    device: str | None = None
+
+
+AnyEvent = (
+    Started
+    | Devices
+    | Model
+    | Placement
+    | StateChanged
+    | Steps
+    | Epoch
+    | Memory
+    | LearningRate
+    | Checkpoint
+    | Log
+    | Warned
+    | Finished
+    | Failed
+)
+TERMINAL = (Finished, Failed)
+
+
+def _plain_number(value: Any) -> Any:
+    """Return the Python number in a NumPy or TensorFlow scalar, which a trainer hands over by oversight."""
+    item = getattr(value, "item", None)
+    if item is None:
+        raise TypeError(f"an event cannot hold a {type(value).__name__}")
+    return item()
+
+
+_decoder = msgspec.json.Decoder(AnyEvent)
+_encoder = msgspec.json.Encoder(enc_hook=_plain_number)
+
+
+def encode(event: Event) -> bytes:
+    """One line of JSON, with its newline. Numbers that are not finite become null.
+
+    Raises TypeError for a value that JSON has no word for.
+    """
+    try:
+        return _encoder.encode(event) + b"\n"
+    except UnicodeEncodeError:
+        # Half a character, as in a file name that is no UTF-8: written as a question mark.
+        return json.dumps(as_dict(event), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def decode(line: bytes) -> AnyEvent | None:
+    """Return the event in a line of `events.jsonl`; None for a kind this version does not know, or no event at all."""
+    try:
+        event: AnyEvent = _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return event
+
+
+def as_dict(event: Event) -> dict[str, Any]:
+    """Return the event as plain JSON values, for `--json`."""
+    plain: dict[str, Any] = msgspec.to_builtins(event, enc_hook=_plain_number)
+    return plain

@@ -1,0 +1,134 @@
+"""Start a run: a trainer process of its own, which lives on when whoever started it is gone."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_studio import plan as plans
+from gpu_studio.own_processes import module_command, module_environment
+from gpu_studio.runs import lock
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.files import open_private
+from gpu_studio.runs.inheritance import Resume, bequeath
+from gpu_studio.runs.relocation import with_absolute_files
+from gpu_studio.runs.sources import file_problems
+
+TRAINER_VARIABLE = "GPU_STUDIO_TRAINER"
+_PRIVATE_UMASK = 0o077
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A run that was started, and its trainer process."""
+
+    directory: RunDirectory
+    process: subprocess.Popen[bytes]
+
+    def poll(self) -> int | None:
+        """Return the trainer's exit code, negative for a signal; None while it lives.
+
+        Ask now and then as long as this process lives: only then does the system forget a trainer that has ended.
+        """
+        return self.process.poll()
+
+
+def launch(
+    plan: plans.Plan,
+    runs: Path,
+    *,
+    python: str = sys.executable,
+    trainer: Sequence[str] | None = None,
+    resume: Resume | None = None,
+    base: Path | None = None,
+    machine: plans.Machine | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Launched:
+    """Start `plan` as a new run under `runs`, detached, and return at once.
+
+    `base` is the directory that relative files in the plan refer to, the current one by default; the plan of the
+    run names them absolutely. `trainer` is the command line to which the run directory is appended, by default the
+    trainer of this package under `python`. `environment` is added to this process's own.
+
+    Raises PlanError if the plan is not valid (on `machine`, if one is given), with nothing written; OSError if the
+    directory cannot be written or the process not started, with nothing left behind.
+    """
+    folder = (base or Path.cwd()).absolute()
+    plan = with_absolute_files(plan, folder)
+    if problems := problems_of(plan, folder, machine):
+        raise plans.PlanError(problems, plan.name)
+    command = list(trainer or trainer_command(python))
+    directory = RunDirectory.prepare(runs, plan.name)
+    try:
+        plans.save(plan, directory.plan_file)
+        if resume:
+            bequeath(resume, directory)
+        held = lock.take(directory.lock_file)
+        directory = directory.publish()
+        return Launched(directory, _start(command, directory, held, folder, environment or {}))
+    except BaseException:
+        shutil.rmtree(directory.path, ignore_errors=True)
+        raise
+
+
+def problems_of(plan: plans.Plan, folder: Path, machine: plans.Machine | None = None) -> list[plans.Problem]:
+    """Everything that keeps `plan` from being run: its values, on `machine` if one is given, and its files.
+
+    A relative file is looked for in `folder`.
+    """
+    return [*plans.validate(plan, machine), *file_problems(plan, folder)]
+
+
+def trainer_command(python: str = sys.executable) -> list[str]:
+    """Return the command line of the trainer, but for the run directory.
+
+    It is `$GPU_STUDIO_TRAINER` if that is set (`numactl -N 0 python -m gpu_studio.trainer`), else this package's under
+    `python`.
+    """
+    own = shlex.split(os.environ.get(TRAINER_VARIABLE, ""))
+    return own or module_command("gpu_studio.trainer", python)
+
+
+def trainer_environment(added: Mapping[str, str]) -> dict[str, str]:
+    """Return this process's environment with what every trainer gets, and `added`."""
+    return module_environment({"PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1", **added})
+
+
+def _start(
+    command: list[str], run: RunDirectory, held: lock.Lock, folder: Path, added: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    environment = trainer_environment({**added, lock.ENVIRONMENT: str(held.descriptor)})
+    try:
+        process = _spawn([*command, str(run.path)], run.log_file, held, folder, environment)
+        if not held.signed:
+            held.sign(process.pid)
+        return process
+    finally:
+        # Closing, not unlocking: the lock is one and the same open file, and now the trainer's.
+        held.hand_over()
+
+
+def _spawn(
+    command: list[str], log_file: Path, held: lock.Lock, folder: Path, environment: dict[str, str]
+) -> subprocess.Popen[bytes]:
+    log = open_private(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+            env=environment,
+            pass_fds=(held.descriptor,),
+            start_new_session=True,
+            umask=_PRIVATE_UMASK,
+        )
+    finally:
+        os.close(log)

@@ -1,0 +1,149 @@
+"""Whether a trainer lives: it holds the lock on `trainer.lock` from before its first instruction to its end.
+
+The lock is BSD `flock`, which belongs to the open file and not to the process: the launcher opens and locks the file,
+the trainer inherits the descriptor through `$GPU_STUDIO_LOCK_FD`, and the launcher closes its own copy. So there is
+no moment without a holder, and the kernel lets go the moment the trainer is gone, however it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_studio.runs.files import open_private
+
+ENVIRONMENT = "GPU_STUDIO_LOCK_FD"
+_RETRY_SECONDS = 0.02
+
+
+class LockHeldError(Exception):
+    """Another trainer lives in this run directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that says it holds the lock, on the computer called `host`."""
+
+    pid: int
+    host: str
+
+    @property
+    def is_here(self) -> bool:
+        """Whether that process is one of this computer's."""
+        return self.host == socket.gethostname()
+
+
+class Lock:
+    """A lock that this process holds, until `release`, or until the process is gone."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def sign(self, pid: int) -> None:
+        """Write into the file that process `pid` of this computer holds it; a disk that is full goes without."""
+        with contextlib.suppress(OSError):
+            os.ftruncate(self.descriptor, 0)
+            os.pwrite(self.descriptor, f"{pid} {socket.gethostname()}\n".encode(), 0)
+
+    @property
+    def signed(self) -> bool:
+        """Whether a holder has written who it is."""
+        return os.fstat(self.descriptor).st_size > 0
+
+    def release(self) -> None:
+        """Let go, for every process that shares this lock. Doing it twice is harmless."""
+        if self.descriptor >= 0:
+            fcntl.flock(self.descriptor, fcntl.LOCK_UN)
+            self.hand_over()
+
+    def hand_over(self) -> None:
+        """Close this process's copy; the lock stays held by the one that inherited it."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+def take(path: Path, timeout: float = 2.0) -> Lock:
+    """Hold the lock at `path`: the inherited one if the launcher passed it, else a new one.
+
+    A reader's probe holds the lock for an instant, so taking it is tried for `timeout` seconds.
+    Raises LockHeldError if another trainer has it, OSError if the file cannot be opened.
+    """
+    return adopt(path) or _lock_anew(path, timeout)
+
+
+def adopt(path: Path) -> Lock | None:
+    """Return the lock at `path` inherited from the launcher, kept from processes started here; None if none was.
+
+    The variable that names it is taken out of the environment, so that no child mistakes it for its own.
+    """
+    descriptor = _named_descriptor(os.environ.pop(ENVIRONMENT, ""))
+    if descriptor is None or not _is_file(descriptor, path):
+        return None
+    os.set_inheritable(descriptor, False)
+    lock = Lock(descriptor)
+    lock.sign(os.getpid())
+    return lock
+
+
+def held(path: Path) -> bool:
+    """Say whether some process holds the lock at `path`. Never waits, and never keeps a trainer from taking it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def holder(path: Path) -> Holder | None:
+    """Return who holds the lock at `path` now; None if nobody does, or if the holder has not signed yet."""
+    if not held(path):
+        return None
+    pid, _, host = path.read_text(errors="replace").strip().partition(" ")
+    return Holder(int(pid), host) if pid.isdigit() and int(pid) > 0 else None
+
+
+def _lock_anew(path: Path, timeout: float) -> Lock:
+    descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
+    try:
+        _wait_for_lock(descriptor, path, timeout)
+        lock = Lock(descriptor)
+        lock.sign(os.getpid())
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return lock
+
+
+def _wait_for_lock(descriptor: int, path: Path, timeout: float) -> None:
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                raise LockHeldError(f"Another trainer is already at work in {path.parent}: stop it first.") from None
+        time.sleep(_RETRY_SECONDS)
+
+
+def _named_descriptor(text: str) -> int | None:
+    return int(text) if text.isdigit() else None
+
+
+def _is_file(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except OSError:
+        return False

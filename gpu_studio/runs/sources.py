@@ -1,0 +1,75 @@
+"""The files that a plan names, looked at before a run is made from it: there, whole, and nothing pickled in them.
+
+Only names and headers are read. Whether the arrays suit each other, and the model the data, the trainer says.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from gpu_studio.plan import Plan, Problem
+from gpu_studio.runs.relocation import absolute
+
+_Check = Callable[[zipfile.ZipFile], str]
+_KERAS_PARTS = {"config.json", "model.weights.h5"}
+
+
+def file_problems(plan: Plan, folder: Path) -> list[Problem]:
+    """What is wrong with the files that `plan` names; a relative one is looked for in `folder`."""
+    return [
+        *_problems("model.file", plan.model.file, folder, ".keras", _lacks_keras_parts),
+        *_problems("data.file", plan.data.file, folder, ".npz", _holds_pickles),
+    ]
+
+
+def _problems(field: str, name: str | None, folder: Path, kind: str, check: _Check) -> Iterator[Problem]:
+    if not name or not name.isprintable():
+        return
+    advice = _advice(absolute(name, folder), kind, check)
+    if advice:
+        yield Problem(field, f'"{name}"', advice)
+
+
+def _advice(path: Path, kind: str, check: _Check) -> str:
+    incomplete = f"this is no {kind} file, or it is cut off: make or copy it again"
+    try:
+        if not path.is_file():
+            return f"there is no such file: {path} is where it was looked for"
+        if not zipfile.is_zipfile(path):
+            return incomplete
+        with zipfile.ZipFile(path) as archive:
+            return check(archive)
+    except OSError as error:
+        return f"it cannot be read: {error.strerror or error}"
+    except Exception:  # noqa: BLE001  a damaged file makes zipfile, zlib and NumPy stumble in a dozen ways
+        return incomplete
+
+
+def _lacks_keras_parts(archive: zipfile.ZipFile) -> str:
+    missing = _KERAS_PARTS - set(archive.namelist())
+    return f"it lacks {' and '.join(sorted(missing))}: save the model with model.save" if missing else ""
+
+
+def _holds_pickles(archive: zipfile.ZipFile) -> str:
+    for name in archive.namelist():
+        if name.endswith(".npy"):
+            with archive.open(name) as file:
+                if _dtype(file).hasobject:
+                    return (
+                        f"{name.removesuffix('.npy')} holds pickled Python objects, which are never loaded because "
+                        "loading them can run any program: save arrays of numbers"
+                    )
+    return ""
+
+
+def _dtype(file: IO[bytes]) -> np.dtype[Any]:
+    """The type of an `.npy` file's elements, from its header. Raises ValueError for what is none."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    dtype: np.dtype[Any] = read(file)[2]
+    return dtype

@@ -1,0 +1,59 @@
+"""Figures as a person reads them: the same on the screen and in the terminal."""
+
+from __future__ import annotations
+
+import math
+
+UNKNOWN = "–"
+_SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def duration(seconds: float | None) -> str:
+    """Write a time: `0.4 s`, `12 s`, `3:07`, `1:02:03`, `2 d 3:04:05`; `–` if it is not known."""
+    if seconds is None or not math.isfinite(seconds):
+        return UNKNOWN
+    if seconds < 10:
+        return f"{max(0.0, seconds):.1f} s"
+    if seconds < 60:
+        return f"{int(seconds)} s"
+    return _clock(int(seconds))
+
+
+def size(amount: float | None) -> str:
+    """Write an amount of memory in binary units: `512 B`, `1.5 MiB`, `12.0 GiB`; `–` if it is not known."""
+    if amount is None:
+        return UNKNOWN
+    power = 0
+    while amount >= 1024 and power < len(_SIZES) - 1:
+        amount, power = amount / 1024, power + 1
+    return f"{amount:.1f} {_SIZES[power]}" if power else f"{amount:.0f} B"
+
+
+def metric(value: float | None) -> str:
+    """Write a loss or another metric with four digits that mean something: `0.1234`, `1.2e-05`; `–` without one."""
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    if value and not 1e-3 <= abs(value) < 1e5:
+        return f"{value:.3g}"
+    return f"{value:.4f}"
+
+
+def rate(per_second: float | None) -> str:
+    """Write a throughput: `12,345 samples/s`; `–` if it is not known."""
+    if per_second is None or not math.isfinite(per_second):
+        return UNKNOWN
+    return f"{per_second:,.0f} samples/s" if per_second >= 10 else f"{per_second:.2g} samples/s"
+
+
+def share(part: float | None) -> str:
+    """Write a part of a whole: `12 %`; `–` if it is not known."""
+    return UNKNOWN if part is None else f"{part:.0%}".replace("%", " %")
+
+
+def _clock(seconds: int) -> str:
+    minutes, second = divmod(seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    if days:
+        return f"{days} d {hour}:{minute:02}:{second:02}"
+    return f"{hour}:{minute:02}:{second:02}" if hour else f"{minute}:{second:02}"

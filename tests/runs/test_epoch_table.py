@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu_studio.runs.epochs import Best, EpochTable, higher_is_better
+from gpu_studio.runs.events import Epoch
+
+
+def table(*rows):
+    epochs = EpochTable()
+    for number, metrics in enumerate(rows, start=1):
+        epochs.add(
+            Epoch(epoch=number, step=10 * number, metrics=metrics, seconds=1, samples_per_second=1, time=100.0 + number)
+        )
+    return epochs
+
+
+def test_that_an_empty_table_has_nothing():
+    epochs = EpochTable()
+    assert (len(epochs), epochs.last, epochs.metrics, epochs.best("loss")) == (0, None, [], None)
+    assert epochs.metric("loss").size == epochs.steps.size == 0
+
+
+def test_that_a_metric_has_a_place_for_every_epoch():
+    epochs = table({"loss": 2.0}, {"loss": 1.0, "val_loss": 3.0}, {"loss": None, "val_loss": 2.5})
+    np.testing.assert_array_equal(epochs.metric("loss"), [2, 1, np.nan])
+    np.testing.assert_array_equal(epochs.metric("val_loss"), [np.nan, 3, 2.5])
+    assert epochs.metrics == ["loss", "val_loss"]
+    assert epochs.numbers.tolist() == [1, 2, 3]
+    assert epochs.steps.tolist() == [10, 20, 30]
+    assert epochs.times.tolist() == [101, 102, 103]
+    assert epochs.last.epoch == 3
+
+
+def test_that_the_best_is_the_first_of_the_lowest_losses_or_highest_accuracies():
+    epochs = table({"loss": 2.0, "acc": 0.5}, {"loss": 1.0, "acc": 0.9}, {"loss": 1.0, "acc": 0.9}, {"loss": None})
+    assert epochs.best("loss") == Best("loss", 1.0, 2)
+    assert epochs.best("acc") == Best("acc", 0.9, 2)
+    assert epochs.best("nothing") is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "higher"),
+    [
+        ("val_sparse_categorical_accuracy", True),
+        ("auc", True),
+        ("val_loss", False),
+        ("mean_squared_error", False),
+        ("root_mean_squared_error", False),
+        ("r2_score", True),
+        ("mean_io_u", True),
+        ("hinge", False),
+    ],
+)
+def test_that_the_direction_of_keras_metrics_is_told_by_their_names(metric, higher):
+    assert higher_is_better(metric) is higher

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+from real_runs import eventually, has_trained, told, train_by_hand
+
+from gpu_studio.runs import lock
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "trainer.lock"
+
+
+def test_that_nobody_holds_a_lock_that_is_not_there(path):
+    assert not lock.held(path)
+    assert lock.holder(path) is None
+    assert not path.exists()
+
+
+def test_that_a_lock_is_held_until_it_is_released(path):
+    taken = lock.take(path)
+    assert lock.held(path)
+    holder = lock.holder(path)
+    assert holder is not None
+    assert (holder.pid, holder.is_here) == (os.getpid(), True)
+    taken.release()
+    taken.release()
+    assert not lock.held(path)
+    assert lock.holder(path) is None
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_that_a_second_trainer_is_refused_in_words(path):
+    taken = lock.take(path)
+    try:
+        with pytest.raises(lock.LockHeldError, match="already at work"):
+            lock.take(path, timeout=0.05)
+    finally:
+        taken.release()
+
+
+def test_that_readers_who_probe_all_the_time_do_not_keep_a_trainer_out(path):
+    path.touch()
+    stop = threading.Event()
+
+    def probe() -> None:
+        while not stop.is_set():
+            lock.held(path)
+
+    threads = [threading.Thread(target=probe) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(20):
+            lock.take(path, timeout=20).release()
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_that_a_variable_which_names_another_file_is_not_taken_for_the_lock(path, tmp_path, monkeypatch):
+    with (tmp_path / "other").open("w") as other:
+        monkeypatch.setenv(lock.ENVIRONMENT, str(other.fileno()))
+        assert lock.adopt(path) is None
+        assert lock.ENVIRONMENT not in os.environ
+        assert os.fstat(other.fileno())
+
+
+def test_that_the_lock_is_held_before_the_trainer_has_run_its_first_line(start):
+    assert lock.held(start("--hold-at", "0").directory.lock_file)
+
+
+def test_that_the_trainer_signs_the_lock(start):
+    launched = start("--hold-at", "1")
+    eventually(has_trained(launched, 1))
+    holder = lock.holder(launched.directory.lock_file)
+    assert holder is not None
+    assert holder.pid == launched.process.pid
+
+
+def test_that_a_killed_trainer_holds_nothing_and_its_children_hold_nothing_for_it(start):
+    launched = start("--hold-at", "1", "--child")
+    eventually(has_trained(launched, 1))
+    child = int(launched.directory.log_file.read_text().split()[1])
+    launched.process.kill()
+    launched.process.wait()
+    try:
+        os.kill(child, 0)  # it lives
+        assert not lock.held(launched.directory.lock_file)
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_that_a_trainer_started_by_hand_beside_a_living_one_is_refused(start):
+    launched = start("--hold-at", "1")
+    eventually(has_trained(launched, 1))
+    before = len(told(launched))
+    second = train_by_hand(launched.directory, "--lock-timeout", "0.05")
+    assert second.returncode == 1
+    assert "LockHeldError: Another trainer is already at work" in second.stderr
+    assert len(told(launched)) == before

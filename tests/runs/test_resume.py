@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from real_runs import eventually, has_trained, told
+
+from gpu_studio import plan as plans
+from gpu_studio.runs.checkpoints import checkpoints
+from gpu_studio.runs.inheritance import resumed_from
+from gpu_studio.runs.launch import launch
+from gpu_studio.runs.lineage import read_history
+from gpu_studio.runs.resume import ResumeError, choose, resume
+
+
+@pytest.fixture
+def lost(ended):
+    """A run killed in its second epoch after seven of ten steps, with checkpoints at steps 2, 4 and 6."""
+    return ended("--vanish-at", "7", "--checkpoint-every", "2").directory
+
+
+def resumed(run, *, flags=(), **options):
+    from real_runs import fake_trainer
+
+    launched = resume(run, trainer=fake_trainer(*flags), **options)
+    launched.process.wait(30)
+    return launched
+
+
+def test_that_checkpoints_are_listed_from_the_first_to_the_newest(lost):
+    found = checkpoints(lost)
+    assert [(saved.name, saved.step, saved.epoch) for saved in found] == [
+        ("step-00000002", 2, 0), ("step-00000004", 4, 0), ("step-00000006", 6, 1),
+    ]  # fmt: skip
+
+
+def test_that_an_unfinished_or_unreadable_checkpoint_is_none(lost):
+    (lost.checkpoints / ".tmp-step-00000008").mkdir()
+    (lost.checkpoints / "step-00000007").mkdir()
+    (lost.checkpoints / "step-00000006" / "state.json").write_text('{"epoch": ')
+    (lost.checkpoints / "step-00000004" / "weights.npz").unlink()
+    assert choose(lost).checkpoint.name == "step-00000002"
+
+
+def test_that_the_new_run_goes_on_where_the_newest_checkpoint_stands(lost):
+    launched = resumed(lost)
+    started = told(launched)[0]
+    assert (started.resumed_from, started.from_step, started.from_epoch) == (lost.id, 6, 1)
+    note = resumed_from(launched.directory)
+    assert (note.run, note.checkpoint, note.step, note.epoch) == (lost.id, "step-00000006", 6, 1)
+    assert launched.directory.path.parent == lost.path.parent
+    assert plans.load(launched.directory.plan_file) == plans.load(lost.plan_file)
+
+
+def test_that_the_weights_are_shared_and_the_state_is_each_runs_own(lost):
+    launched = resumed(lost)
+    [new], old = checkpoints(launched.directory)[:1], checkpoints(lost)[-1]
+    assert (new.path / "weights.npz").samefile(old.path / "weights.npz")
+    assert not (new.path / "state.json").samefile(old.path / "state.json")
+    assert (new.path / "state.json").read_text() == (old.path / "state.json").read_text()
+
+
+def test_that_without_hard_links_the_checkpoint_is_copied(lost, monkeypatch):
+    import os
+
+    def refuse(*_arguments):
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    new = checkpoints(resumed(lost).directory)[0]
+    assert (new.path / "weights.npz").read_bytes() == (checkpoints(lost)[-1].path / "weights.npz").read_bytes()
+    assert (new.path / "weights.npz").stat().st_mode & 0o777 == 0o600
+
+
+def test_that_a_checkpoint_can_be_named_and_the_plan_changed(lost):
+    launched = resumed(lost, checkpoint="step-00000002", settings=["training.epochs=5"])
+    assert told(launched)[0].from_step == 2
+    assert plans.load(launched.directory.plan_file).training.epochs == 5
+
+
+def test_that_best_means_the_newest_that_was_best(lost):
+    for name in ("step-00000002", "step-00000004"):
+        path = lost.checkpoints / name / "state.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"best": True, "monitor": "val_loss", "value": 1.5}))
+    chosen = choose(lost, "best").checkpoint
+    assert (chosen.name, chosen.monitor, chosen.value) == ("step-00000004", "val_loss", 1.5)
+
+
+def test_that_best_is_the_newest_where_nothing_was_monitored(lost):
+    assert choose(lost, "best").checkpoint.step == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"), [("step-00000005", "did you mean step-0000000"), ("xyz", "it has step-00000002, step-00000004")]
+)
+def test_that_a_checkpoint_which_is_not_there_is_refused_with_those_that_are(lost, name, advice):
+    with pytest.raises(ResumeError, match=advice):
+        choose(lost, name)
+
+
+def test_that_a_living_run_is_not_resumed(start):
+    launched = start("--hold-at", "3", "--checkpoint-every", "2")
+    eventually(has_trained(launched, 3))
+    with pytest.raises(ResumeError, match="still training: stop it first"):
+        choose(launched.directory)
+
+
+def test_that_a_run_without_checkpoints_is_not_resumed(ended):
+    with pytest.raises(ResumeError, match="no complete checkpoint"):
+        resume(ended().directory)
+
+
+def test_that_a_run_trained_to_its_end_needs_more_epochs(ended, runs_dir):
+    run = ended("--checkpoint-every", "5").directory
+    with pytest.raises(ResumeError, match=r"2 of 2 epochs.*training\.epochs=3"):
+        resume(run)
+    assert len(list(runs_dir.iterdir())) == 1
+    launched = resumed(run, settings=["training.epochs=3"], flags=("--epochs", "3"))
+    assert told(launched)[0].from_step == 10
+
+
+def test_that_a_wrong_setting_is_refused_with_nothing_written(lost, runs_dir):
+    with pytest.raises(plans.PlanError):
+        resume(lost, settings=["training.epoch=3"])
+    with pytest.raises(plans.PlanError):
+        resume(lost, settings=["training.batch_size=0"])
+    assert len(list(runs_dir.iterdir())) == 1
+
+
+def test_that_the_history_of_a_resumed_run_is_one_curve_from_the_first_step(lost):
+    first = resumed(lost, checkpoint="step-00000004", flags=("--vanish-at", "9", "--checkpoint-every", "4"))
+    second = resumed(first.directory, flags=("--checkpoint-every", "0"))
+    history = read_history(second.directory)
+    assert history.state == "finished"
+    assert history.losses.column("step").tolist() == list(range(1, 11))
+    assert history.losses.column("loss").tolist() == pytest.approx([1 / step for step in range(1, 11)])
+    assert history.epochs.numbers.tolist() == [1, 2]
+    assert history.started.from_step == 8
+
+
+def test_that_an_ancestor_which_was_deleted_is_missing_and_nothing_else(lost, runs_dir):
+    launched = resumed(lost)
+    lost.path.rename(runs_dir / ".gone")
+    assert read_history(launched.directory).losses.column("step").tolist() == [7, 8, 9, 10]
+
+
+def test_that_runs_which_name_each_other_as_ancestors_do_not_go_round_for_ever(lost):
+    launched = resumed(lost)
+    lost.resume_file.write_text(json.dumps({"run": launched.directory.id, "checkpoint": "x", "epoch": 0, "step": 5}))
+    assert read_history(launched.directory).losses.column("step").tolist() == list(range(1, 11))
+
+
+def test_that_an_ancestor_is_only_looked_for_beside_the_run(lost, tmp_path):
+    launched = resumed(lost)
+    launched.directory.resume_file.write_text(json.dumps({"run": "../../etc", "checkpoint": "x", "step": 6}))
+    assert read_history(launched.directory).losses.column("step").tolist() == [7, 8, 9, 10]
+
+
+def test_that_a_launch_which_cannot_take_the_checkpoint_over_leaves_nothing_behind(lost, runs_dir):
+    chosen = choose(lost)
+    (chosen.checkpoint.path / "weights.npz").unlink()
+    (chosen.checkpoint.path / "weights.npz").symlink_to("/no/such/file")
+    (chosen.checkpoint.path / "state.json").unlink()
+    (chosen.checkpoint.path / "state.json").symlink_to("/no/such/file")
+    with pytest.raises(FileNotFoundError):
+        launch(plans.load(lost.plan_file), runs_dir, resume=chosen)
+    assert [path.name for path in runs_dir.iterdir()] == [lost.id]

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from real_runs import PLAN
+
+from gpu_studio.plan import Data, Model
+from gpu_studio.runs.sources import file_problems
+
+NUMBERS = {"x": np.zeros((4, 2), np.float32), "y": np.arange(4)}
+
+
+def advice(folder, *, data=None, model=None):
+    plan = replace(PLAN, data=Data(file=data) if data else PLAN.data, model=Model(file=model) if model else PLAN.model)
+    return [f"{problem.field}: {problem.advice}" for problem in file_problems(plan, folder)]
+
+
+def test_that_a_plan_of_built_ins_has_no_files_to_go_wrong(tmp_path):
+    assert file_problems(PLAN, tmp_path) == []
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_that_arrays_of_numbers_are_fine(tmp_path, save):
+    save(tmp_path / "data.npz", **NUMBERS)
+    assert advice(tmp_path, data="data.npz") == advice(tmp_path, data=str(tmp_path / "data.npz")) == []
+
+
+def test_that_pickles_are_refused_by_the_name_of_the_array(tmp_path):
+    np.savez(tmp_path / "data.npz", x=np.array([{"run": "me"}], dtype=object), y=np.arange(1))
+    [problem] = advice(tmp_path, data="data.npz")
+    assert problem.startswith("data.file: x holds pickled Python objects")
+
+
+def test_that_missing_files_are_told_all_at_once_with_where_they_were_looked_for(tmp_path):
+    problems = advice(tmp_path, data="data.npz", model="model.keras")
+    assert [problem.partition(":")[0] for problem in problems] == ["model.file", "data.file"]
+    assert f"{tmp_path}/model.keras is where" in problems[0]
+
+
+def test_that_a_name_too_long_for_the_file_system_is_refused(tmp_path):
+    assert "cannot be read" in advice(tmp_path, data="x" * 5000 + ".npz")[0]
+
+
+def test_that_a_folder_is_no_file(tmp_path):
+    (tmp_path / "data.npz").mkdir()
+    assert "no such file" in advice(tmp_path, data="data.npz")[0]
+
+
+@pytest.mark.parametrize("part", [0.0, 0.3, 0.9])
+def test_that_a_file_which_is_cut_off_is_refused(tmp_path, part):
+    np.savez(tmp_path / "data.npz", **NUMBERS)
+    whole = (tmp_path / "data.npz").read_bytes()
+    (tmp_path / "data.npz").write_bytes(whole[: int(len(whole) * part)])
+    assert "cut off" in advice(tmp_path, data="data.npz")[0]
+
+
+def test_that_a_keras_file_without_its_parts_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "model.keras", "w") as archive:
+        archive.writestr("config.json", "{}")
+    assert "it lacks model.weights.h5" in advice(tmp_path, model="model.keras")[0]
+    with zipfile.ZipFile(tmp_path / "model.keras", "a") as archive:
+        archive.writestr("model.weights.h5", "")
+    assert advice(tmp_path, model="model.keras") == []
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 10_000), st.binary(min_size=1, max_size=20))
+def test_that_no_damage_brings_more_than_advice(tmp_path, position, damage):
+    np.savez(tmp_path / "data.npz", **NUMBERS)
+    content = bytearray((tmp_path / "data.npz").read_bytes())
+    start = position % len(content)
+    content[start : start + len(damage)] = damage
+    (tmp_path / "data.npz").write_bytes(content)
+    assert len(advice(tmp_path, data="data.npz")) <= 1

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import pytest
+from real_runs import eventually, has_trained, told
+
+from gpu_studio.runs import lock
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.events import Checkpoint, Finished
+from gpu_studio.runs.stop import Patience, StopLadder
+
+AT_ONCE = Patience(asked=0.0, terminated=0.0)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def training(start):
+    def start_training(*flags):
+        launched = start("--hold-at", "2", *flags)
+        eventually(has_trained(launched, 2))
+        return launched
+
+    return start_training
+
+
+def climbed(ladder, launched):
+    """The stages until the trainer is gone, each once."""
+    stages = [ladder.stage]
+
+    def gone():
+        launched.poll()
+        if (stage := ladder.advance()) != stages[-1]:
+            stages.append(stage)
+        return stage == "gone"
+
+    eventually(gone, "the end of the trainer")
+    return stages
+
+
+def test_that_a_trainer_which_listens_stops_with_a_checkpoint(training):
+    launched = training()
+    assert climbed(StopLadder(launched.directory), launched) == ["asked", "gone"]
+    *_, saved, end = told(launched)
+    assert isinstance(saved, Checkpoint)
+    assert isinstance(end, Finished)
+    assert end.reason == "stopped"
+
+
+def test_that_stop_now_writes_no_checkpoint(training):
+    launched = training()
+    assert climbed(StopLadder(launched.directory, now=True), launched) == ["asked", "gone"]
+    assert told(launched)[-1].reason == "stopped_now"
+    assert not launched.directory.checkpoints.exists()
+
+
+def test_that_a_trainer_deaf_to_commands_gets_sigterm_and_still_writes_its_checkpoint(training):
+    launched = training("--deaf")
+    ladder = StopLadder(launched.directory, patience=Patience(asked=0.0, terminated=30.0))
+    assert climbed(ladder, launched) == ["asked", "terminated", "gone"]
+    assert told(launched)[-1].reason == "stopped"
+    assert launched.poll() == 0
+
+
+def test_that_a_trainer_deaf_to_everything_is_killed(training):
+    launched = training("--deaf", "--ignore-term")
+    assert climbed(StopLadder(launched.directory, patience=AT_ONCE), launched)[-2:] == ["killed", "gone"]
+    assert launched.poll() == -9
+
+
+def test_that_processes_the_trainer_started_are_killed_with_it(training):
+    launched = training("--deaf", "--ignore-term", "--child")
+    child = int(launched.directory.log_file.read_text().split()[1])
+    climbed(StopLadder(launched.directory, patience=AT_ONCE), launched)
+    eventually(lambda: _is_gone(child), "the end of the child")
+
+
+def _is_gone(pid):
+    import psutil
+
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_that_each_rung_waits_for_its_time(training):
+    clock = Clock()
+    launched = training("--deaf", "--ignore-term")
+    ladder = StopLadder(launched.directory, patience=Patience(asked=30, terminated=10), clock=clock)
+    clock.now = 29.0
+    assert (ladder.advance(), ladder.seconds_left) == ("asked", 1.0)
+    clock.now = 30.0
+    assert (ladder.advance(), ladder.seconds_left) == ("terminated", 10.0)
+    assert ladder.escalate() == "killed"
+    assert ladder.seconds_left is None
+    launched.process.wait(30)
+    assert ladder.advance() == ladder.escalate() == "gone"
+
+
+def test_that_nobody_is_signalled_for_a_run_on_another_computer(tmp_path):
+    run = RunDirectory.create(tmp_path, "x")
+    held = lock.take(run.lock_file)
+    run.lock_file.write_text("1 elsewhere\n")
+    ladder = StopLadder(run, patience=AT_ONCE)
+    assert ladder.advance() == "asked"
+    assert "another computer, elsewhere" in ladder.problem
+    held.release()
+    assert ladder.advance() == "gone"
+
+
+def test_that_a_process_younger_than_the_signature_is_not_signalled(tmp_path, training):
+    """The trainer is gone, a child of it holds the lock by mistake, and its number belongs to somebody else now."""
+    import os
+
+    bystander = training()
+    run = RunDirectory.create(tmp_path, "x")
+    held = lock.take(run.lock_file)
+    held.sign(bystander.process.pid)
+    os.utime(run.lock_file, (1e9, 1e9))
+    ladder = StopLadder(run, patience=AT_ONCE)
+    ladder.advance()
+    ladder.escalate()
+    assert bystander.poll() is None
+    held.release()

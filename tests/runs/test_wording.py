@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from gpu_studio.runs import wording
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (None, "–"),
+        (float("inf"), "–"),
+        (0.44, "0.4 s"),
+        (12.4, "12 s"),
+        (59.9, "59 s"),
+        (60, "1:00"),
+        (187, "3:07"),
+        (3723, "1:02:03"),
+        (183845, "2 d 3:04:05"),
+    ],
+)
+def test_that_a_time_is_written_for_a_person(seconds, text):
+    assert wording.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [(None, "–"), (0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (12 << 30, "12.0 GiB"), (5 << 50, "5120.0 TiB")],
+)
+def test_that_memory_is_written_in_binary_units(amount, text):
+    assert wording.size(amount) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "–"), (float("nan"), "–"), (0.0, "0.0000"), (0.12345, "0.1235"), (1.2e-5, "1.2e-05"), (1.5e6, "1.5e+06")],
+)
+def test_that_a_metric_keeps_digits_that_mean_something(value, text):
+    assert wording.metric(value) == text
+
+
+def test_that_rates_and_shares_have_their_units():
+    assert wording.rate(12345.6) == "12,346 samples/s"
+    assert wording.rate(0.123) == "0.12 samples/s"
+    assert wording.rate(None) == wording.share(None) == "–"
+    assert wording.share(0.123) == "12 %"
