@@ -1,0 +1,104 @@
+"""Which samples each replica gets at each step: an endless stream that can be entered anywhere.
+
+The order of an epoch is a function of (seed, epoch) alone, so a resumed run meets the same batches; a global batch is
+cut into as even parts as there are replicas. An endless stream of parts, taken in turn by the replicas, spares
+`tf.distribute` its handling of partial batches, which is slow and, under CentralStorage, wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from gpu_studio.trainer.data import Split
+
+PREFETCHED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How `samples` are cut: `batch` of them a step, over `replicas`."""
+
+    samples: int
+    batch: int
+    replicas: int
+
+    def steps(self, offset: int = 0) -> int:
+        """Steps that an epoch takes when its first `offset` samples are done already."""
+        return -(-(self.samples - offset) // self.batch)
+
+    def parts(self, offset: int = 0) -> np.ndarray:
+        """One row a replica and step, in that order: start, stop (places in the epoch's order), size of the batch.
+
+        The rows of a step differ by at most one sample. A replica for which none is left gets one sample with size 0,
+        which weighs nothing: an empty batch would turn the statistics of batch normalisation into NaN.
+        """
+        starts = np.arange(offset, self.samples, self.batch, dtype=np.int64)
+        sizes = np.minimum(self.batch, self.samples - starts)
+        replica = np.arange(self.replicas, dtype=np.int64)
+        share, extra = sizes[:, None] // self.replicas, sizes[:, None] % self.replicas
+        first = starts[:, None] + replica * share + np.minimum(replica, extra)
+        length = share + (replica < extra)
+        idle = length == 0
+        first = np.where(idle, starts[:, None], first)
+        size = np.where(idle, 0, sizes[:, None])
+        rows = np.stack([first, first + np.maximum(length, 1), size], axis=-1)
+        return rows.reshape(-1, 3)
+
+
+def order_of(epoch: Any, samples: int, seed: int) -> Any:
+    """The order of an epoch: a permutation of 0 … samples − 1, shape (samples,), by (seed, epoch) alone."""
+    seeds = tf.stack([tf.constant(seed, tf.int64), tf.cast(epoch, tf.int64)])
+    return tf.random.experimental.stateless_shuffle(tf.range(samples, dtype=tf.int64), seed=seeds)
+
+
+def training_stream(split: Split, cut: Cut, seed: int, epoch: int, offset: int) -> tf.data.Dataset:
+    """Parts from `offset` samples into the epoch numbered `epoch` (from 0) on, for ever.
+
+    An element is (x, y, weight) with as many rows as the part has samples; the weights of a step sum to 1.
+    """
+    with tf.device("CPU:0"):
+        x, y = tf.constant(split.x), tf.constant(split.y)
+
+    def parts_of(number: Any, parts: np.ndarray) -> tf.data.Dataset:
+        order = order_of(number, cut.samples, seed)
+        return _gathered(parts, x, y, lambda start, stop: order[start:stop])
+
+    first = tf.data.Dataset.from_tensors(tf.constant(epoch, tf.int64)).flat_map(
+        lambda e: parts_of(e, cut.parts(offset))
+    )
+    later = tf.data.Dataset.counter(start=epoch + 1).flat_map(lambda e: parts_of(e, cut.parts()))
+    return _endless(first.concatenate(later))
+
+
+def evaluation_stream(split: Split, cut: Cut) -> tf.data.Dataset:
+    """Parts of the whole split in its own order, over and over."""
+    with tf.device("CPU:0"):
+        x, y = tf.constant(split.x), tf.constant(split.y)
+    return _endless(_gathered(cut.parts(), x, y, lambda start, stop: tf.range(start, stop)).repeat())
+
+
+def _gathered(parts: np.ndarray, x: Any, y: Any, places: Any) -> tf.data.Dataset:
+    def gather(part: Any) -> tuple[Any, Any, Any]:
+        rows = places(part[0], part[1])
+        weight = tf.math.divide_no_nan(1.0, tf.cast(part[2], tf.float32))
+        return tf.gather(x, rows), tf.gather(y, rows), tf.fill(tf.shape(rows), weight)
+
+    return tf.data.Dataset.from_tensor_slices(parts).map(gather)
+
+
+def _endless(data: tf.data.Dataset) -> tf.data.Dataset:
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    endless = data.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
+    return endless.prefetch(PREFETCHED).with_options(options)
+
+
+def distribute(strategy: Any, stream: tf.data.Dataset) -> Any:
+    """An iterator over the stream: each `next` gives every replica its part."""
+    if strategy is tf.distribute.get_strategy():  # the default one: no strategy at all
+        return iter(stream)
+    return iter(strategy.distribute_datasets_from_function(lambda _context: stream))

@@ -1,0 +1,187 @@
+"""Checkpoints: written by a thread of their own, under a temporary name, and renamed when they are whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpu_studio import plan
+from gpu_studio.runs.checkpoints import STATE_FILE, WEIGHTS_FILE
+from gpu_studio.runs.events import Checkpoint, Event, Warned
+from gpu_studio.trainer.errors import TrainerError
+from gpu_studio.trainer.monitors import Monitor
+from gpu_studio.trainer.progress import Progress
+
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A moment of a run in host memory. `value` is the monitored metric's, at an epoch's end."""
+
+    progress: Progress
+    arrays: Arrays
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    value: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of its directory."""
+        return f"step-{self.progress.step:08d}"
+
+
+class Checkpoints:
+    """The checkpoints of one run: the last `keep`, and the best by the plan's monitor."""
+
+    def __init__(self, directory: Path, settings: plan.Checkpoint, tell: Callable[[Event], object]) -> None:
+        self._directory = directory
+        self._settings = settings
+        self._monitor = Monitor(settings.monitor)
+        self._tell = tell
+        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoints")
+        self._last: Future[None] | None = None
+        directory.mkdir(mode=0o700, exist_ok=True)
+        self._kept = _values_on_disk(directory)
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Write `snapshot` in the background. Waits for the one before, so that at most one is held in memory."""
+        self.wait()
+        self._last = self._writer.submit(self._write, snapshot)
+
+    def wait(self) -> None:
+        """Until what was saved is on disk."""
+        if self._last is not None:
+            self._last.result()
+            self._last = None
+
+    def close(self) -> None:
+        """Wait, and take no more."""
+        self.wait()
+        self._writer.shutdown()
+
+    def _write(self, snapshot: Snapshot) -> None:
+        # A disk that is full costs this checkpoint, not the run.
+        try:
+            self._tell(self._written(snapshot))
+        except OSError as error:
+            advice = "Make room on the disk that holds the runs folder; the next checkpoint is tried again."
+            self._tell(
+                Warned(message=f"The checkpoint {snapshot.name} could not be written: {error}.", suggestion=advice)
+            )
+
+    def _written(self, snapshot: Snapshot) -> Checkpoint:
+        began = time.perf_counter()
+        best = snapshot.value is not None and self._monitor.better(snapshot.value, self._best_value())
+        state = {
+            **snapshot.progress.as_dict(),
+            "best_value": snapshot.progress.best,
+            "best": best,
+            "monitor": self._settings.monitor,
+            "value": snapshot.value,
+            **snapshot.identity,
+        }
+        size = write_whole(self._directory / snapshot.name, state, snapshot.arrays)
+        self._kept.pop(snapshot.name, None)
+        self._kept[snapshot.name] = snapshot.value
+        return Checkpoint(
+            name=snapshot.name,
+            epoch=snapshot.progress.epoch,
+            step=snapshot.progress.step,
+            bytes=size,
+            seconds=time.perf_counter() - began,
+            best=best,
+            value=snapshot.value,
+            removed=self._remove_old(),
+        )
+
+    def _best_value(self) -> float | None:
+        values = [value for value in self._kept.values() if value is not None]
+        return min(values, key=lambda value: self._monitor.sign * value) if values else None
+
+    def _remove_old(self) -> list[str]:
+        best_value = self._best_value()
+        best = [name for name, value in self._kept.items() if value is not None and value == best_value][:1]
+        last = list(self._kept)[-self._settings.keep :]
+        removed = [name for name in self._kept if name not in last and name not in best]
+        for name in removed:
+            del self._kept[name]
+            _remove(self._directory / name)
+        return removed
+
+
+def write_whole(path: Path, state: Mapping[str, Any], arrays: Arrays) -> int:
+    """Write a checkpoint so that `path` is there only if it is complete; its size in bytes. Raises OSError."""
+    temporary = path.with_name(f".tmp-{path.name}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(mode=0o700)
+    try:
+        _write_file(temporary / WEIGHTS_FILE, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+        _write_file(temporary / STATE_FILE, lambda file: file.write(json.dumps(state, indent=1).encode()))
+        size = sum(entry.stat().st_size for entry in temporary.iterdir())
+        if path.exists():
+            _remove(path)
+        temporary.rename(path)
+    except OSError:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    _synchronise_directory(path.parent)
+    return size
+
+
+def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The state and the arrays of a checkpoint. Raises TrainerError if it cannot be read; nothing is unpickled."""
+    try:
+        state = json.loads((path / STATE_FILE).read_text(encoding="utf-8"))
+        with np.load(path / WEIGHTS_FILE, allow_pickle=False) as archive:
+            return state, {name: archive[name] for name in archive.files}
+    except Exception as error:  # zipfile, zlib, json, numpy and the disk each have their own
+        raise TrainerError(
+            f"The checkpoint {path.name} cannot be read: {error}.",
+            ["Resume from an earlier checkpoint of the run.", "Or train from the beginning."],
+        ) from error
+
+
+def _write_file(path: Path, write: Callable[[Any], object]) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _synchronise_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    # Renamed first: a checkpoint that is half removed must not look like a whole one.
+    dying = path.with_name(f".old-{path.name}")
+    shutil.rmtree(dying, ignore_errors=True)
+    try:
+        path.rename(dying)
+    except OSError:
+        return
+    shutil.rmtree(dying, ignore_errors=True)
+
+
+def _values_on_disk(directory: Path) -> dict[str, float | None]:
+    values: dict[str, float | None] = {}
+    for state in sorted(directory.glob(f"step-*/{STATE_FILE}")):
+        try:
+            values[state.parent.name] = json.loads(state.read_text(encoding="utf-8")).get("value")
+        except (OSError, ValueError):
+            continue
+    return values

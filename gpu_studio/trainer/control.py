@@ -1,0 +1,87 @@
+"""What a person asks of a running trainer: pause, resume, checkpoint, stop, stop now."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Literal
+
+from gpu_studio.runs.commands import CommandReader
+from gpu_studio.runs.directory import RunDirectory
+
+POLL_SECONDS = 0.05
+
+Wish = Literal["pause", "stop", "checkpoint"]
+
+
+class Control:
+    """Listens to `commands.jsonl` and SIGTERM; the loop asks it between two calls.
+
+    *Stop now* does not wait for the loop: `stop_now` is called on the listening thread, and is to end the process.
+    """
+
+    def __init__(self, run: RunDirectory, stop_now: Callable[[], None]) -> None:
+        self._commands = CommandReader(run.commands_file)
+        self._stop_now = stop_now
+        self._wishes: set[Wish] = set()
+        self._changed = threading.Condition()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._listen, name="commands", daemon=True)
+
+    def start(self) -> None:
+        """Begin to listen. Call it on the main thread: signals can be caught on no other."""
+        signal.signal(signal.SIGTERM, self._terminated)
+        # Closing the terminal that started it, or Ctrl+C in it, is not a wish to end the run.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._over.set()
+        self._thread.join()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether someone asked to stop."""
+        return "stop" in self._wishes
+
+    @property
+    def pausing(self) -> bool:
+        """Whether someone asked to pause, and has not asked to stop since."""
+        return "pause" in self._wishes and not self.stopping
+
+    def take_checkpoint_wish(self) -> bool:
+        """Whether a checkpoint was asked for since the last time this was called."""
+        with self._changed:
+            asked = "checkpoint" in self._wishes
+            self._wishes.discard("checkpoint")
+            return asked
+
+    def wait_while_paused(self) -> None:
+        """Return when the pause is over, or interrupted by a wish for a checkpoint."""
+        with self._changed:
+            # The timeout lets the main thread run its signal handlers.
+            while self.pausing and "checkpoint" not in self._wishes:
+                self._changed.wait(timeout=POLL_SECONDS)
+
+    def _terminated(self, _signal: int, _frame: FrameType | None) -> None:
+        # Runs on the main thread, perhaps inside `with self._changed`: it must not take the lock.
+        self._wishes.add("stop")
+
+    def _listen(self) -> None:
+        while not self._over.wait(POLL_SECONDS):
+            for command in self._commands.read():
+                self._heed(command.action)
+
+    def _heed(self, action: str) -> None:
+        if action == "stop_now":
+            self._stop_now()
+        with self._changed:
+            if action == "resume":
+                self._wishes.discard("pause")
+            elif action in ("pause", "stop", "checkpoint"):
+                self._wishes.add(action)  # type: ignore[arg-type]
+            self._changed.notify_all()

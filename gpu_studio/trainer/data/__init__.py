@@ -1,0 +1,6 @@
+"""The data of a run: built-in, downloaded, made from a seed, or from an `.npz` file; split into parts."""
+
+from gpu_studio.trainer.data.loading import load_data
+from gpu_studio.trainer.data.values import Dataset, Split
+
+__all__ = ["Dataset", "Split", "load_data"]

@@ -1,0 +1,79 @@
+"""From the data that a plan names to the dataset of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpu_studio.plan.catalogue import DATA
+from gpu_studio.plan.values import Data
+from gpu_studio.trainer.data.cifar import cifar10
+from gpu_studio.trainer.data.digits import digits
+from gpu_studio.trainer.data.mnist import fashion_mnist, mnist
+from gpu_studio.trainer.data.npz import read_npz
+from gpu_studio.trainer.data.splits import cut
+from gpu_studio.trainer.data.synthetic import regression, synthetic
+from gpu_studio.trainer.data.values import Dataset, Split
+from gpu_studio.trainer.errors import DataError
+
+Sources = tuple[Split, Split | None]
+
+_BUILT_IN: dict[str, Callable[..., Sources]] = {
+    "digits": lambda: (digits(), None),
+    "mnist": mnist,
+    "fashion_mnist": fashion_mnist,
+    "cifar10": cifar10,
+    "synthetic": lambda **options: (synthetic(**options), None),
+    "regression": lambda **options: (regression(**options), None),
+}
+
+
+def load_data(data: Data, seed: int, base: Path) -> Dataset:
+    """The data of a plan, split by `seed`; a file's path is relative to `base`, the plan's folder.
+
+    Raises DataError with what to do if the data cannot be had or are not what training needs.
+    """
+    name, (whole, test) = _source(data, base)
+    training, validation, test = cut(whole, test, data.test_fraction, data.validation_fraction, seed)
+    values = bool(np.issubdtype(whole.y.dtype, np.floating))
+    splits = [split for split in (training, validation, test) if split is not None]
+    classes = None if values else _classes(data, name, splits)
+    return Dataset(name, training, validation, test, "values" if values else "classes", classes)
+
+
+def _source(data: Data, base: Path) -> tuple[str, Sources]:
+    if data.file is not None:
+        path = base / Path(data.file).expanduser()
+        return path.name, read_npz(path)
+    if data.name in _BUILT_IN:
+        return data.name, _BUILT_IN[data.name](**DATA[data.name].values(data.options))
+    raise DataError(
+        f"This version of GPU Studio reads built-in data and .npz files, not {_shown(data)}.",
+        [
+            f"Set data.name to one of {', '.join(_BUILT_IN)}.",
+            "Save your own data as an .npz file and name it in data.file.",
+        ],
+    )
+
+
+def _shown(data: Data) -> str:
+    given: dict[str, Any] = {"name": data.name, "folder": data.folder, "python": data.python}
+    return ", ".join(f'{key} = "{value}"' for key, value in given.items() if value is not None) or "an empty data part"
+
+
+def _classes(data: Data, name: str, splits: list[Split]) -> int:
+    """How many classes there are: as the catalogue or an option says, else one more than the largest class id."""
+    known = None if data.file is not None else _announced(data)
+    found = 1 + max(int(split.y.max()) for split in splits)
+    if found < 2:
+        raise DataError(f"{name}: every sample is of class 0.", ["Give samples of at least two classes."])
+    return max(known or 0, found)
+
+
+def _announced(data: Data) -> int | None:
+    entry = DATA[str(data.name)]
+    classes: int | None = entry.values(data.options).get("classes", entry.classes)
+    return classes

@@ -1,0 +1,58 @@
+"""The data of a run as plain arrays, ready to be batched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Task = Literal["classes", "values"]
+Array = NDArray[Any]
+Images = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """Samples and their targets; the first axis of both counts the samples.
+
+    `x` is float32, images scaled to 0…1 with a channel axis, or int32 token ids of shape (samples, length).
+    `y` is int32 class ids of shape (samples,), or float32 values of shape (samples, 1).
+    """
+
+    x: Array
+    y: Array
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dataset:
+    """Everything that a run trains, validates and tests on. A split that the plan leaves out is None.
+
+    `classes` is the number of classes (the largest class id + 1); None where `task` is "values".
+    """
+
+    name: str
+    train: Split
+    validation: Split | None
+    test: Split | None
+    task: Task
+    classes: int | None
+
+    @property
+    def sample_shape(self) -> tuple[int, ...]:
+        """The shape of one sample, without the samples' axis."""
+        return tuple(int(size) for size in self.train.x.shape[1:])
+
+    @property
+    def tokens(self) -> bool:
+        """Whether a sample is a row of token ids rather than of measured values."""
+        return bool(np.issubdtype(self.train.x.dtype, np.integer))
+
+    @property
+    def outputs(self) -> int:
+        """How many outputs a model of these data has: one a class, or one for a value."""
+        return self.classes if self.classes is not None else 1

@@ -1,0 +1,57 @@
+"""The environment of the process, settled before TensorFlow is imported: what it reads later is too late to change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gpu_studio.plan import Devices, Plan
+from gpu_studio.trainer.errors import PlanRefused
+
+HIDE_ALL = "-1"
+
+
+def settings_for(plan: Plan, environ: Mapping[str, str]) -> dict[str, str | None]:
+    """Variables to set before `import tensorflow`, and (None) to take away. Raises PlanRefused."""
+    if plan.devices.carve and environ.get("TF_GPU_ALLOCATOR") == "cuda_malloc_async":
+        raise PlanRefused(
+            "TF_GPU_ALLOCATOR=cuda_malloc_async gives all slices of a card one common pool, so a carve has no limits.",
+            ["Unset TF_GPU_ALLOCATOR.", "Or take the carve out of the plan."],
+        )
+    return {
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "CUDA_VISIBLE_DEVICES": visible_cards(plan.devices, environ.get("CUDA_VISIBLE_DEVICES")),
+        "KERAS_BACKEND": "tensorflow",
+        "TF_CPP_MIN_LOG_LEVEL": environ.get("TF_CPP_MIN_LOG_LEVEL", "1"),
+        # A cluster left over in the environment would make TensorFlow wait for workers that this run does not have.
+        "TF_CONFIG": None,
+        "TF_USE_LEGACY_KERAS": None,
+    }
+
+
+def visible_cards(devices: Devices, inherited: str | None) -> str | None:
+    """What CUDA_VISIBLE_DEVICES must say so that TensorFlow sees just the plan's visible cards, in the plan's order.
+
+    `inherited` is its value now (from a scheduler, say): the plan's `GPU:k` is then the k-th card of that.
+    None leaves it alone.
+    """
+    if not devices.visible:
+        return inherited
+    cards = [name for name in devices.visible if not name.startswith("CPU")]
+    if not cards:
+        return HIDE_ALL
+    allowed = [part.strip() for part in inherited.split(",") if part.strip()] if inherited is not None else None
+    return ",".join(_cuda_name(card, allowed) for card in cards)
+
+
+def _cuda_name(card: str, allowed: list[str] | None) -> str:
+    if not card.startswith("GPU:"):
+        return card
+    index = int(card.removeprefix("GPU:"))
+    if allowed is None:
+        return str(index)
+    if index >= len(allowed):
+        raise PlanRefused(
+            f"The plan wants {card}, but CUDA_VISIBLE_DEVICES shows this process only {len(allowed)} card(s).",
+            ["Name another card in devices.visible.", "Or start GPU Studio with CUDA_VISIBLE_DEVICES unset."],
+        )
+    return allowed[index]

@@ -1,0 +1,7 @@
+"""Optimizer, loss and metrics of a plan as Keras objects."""
+
+from gpu_studio.trainer.keras_objects.losses import SampleLoss, make_loss
+from gpu_studio.trainer.keras_objects.metrics import make_metrics
+from gpu_studio.trainer.keras_objects.optimizers import make_optimizer
+
+__all__ = ["SampleLoss", "make_loss", "make_metrics", "make_optimizer"]

@@ -1,0 +1,88 @@
+"""The metrics of a plan."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import keras
+
+from gpu_studio.plan.keras_names import AUTO_METRICS, METRICS, METRICS_OF, result_name
+from gpu_studio.plan.values import Named, Training
+from gpu_studio.trainer.data import Dataset
+from gpu_studio.trainer.errors import PlanRefused
+from gpu_studio.trainer.keras_objects.named import construct, fitting, keras_class, parameters
+from gpu_studio.trainer.keras_objects.tasks import Meeting, Wants
+
+_ONE_HOT = Wants(one_hot=True)
+_PROBABILITIES = Wants(one_hot=True, probabilities=True)
+# What a metric wants besides class ids and logits, or values.
+_WANTS: dict[str, Wants] = {
+    "categorical_accuracy": _ONE_HOT,
+    "top_k_categorical_accuracy": _ONE_HOT,
+    "categorical_crossentropy": _ONE_HOT,
+    "categorical_hinge": _ONE_HOT,
+    "auc": _PROBABILITIES,
+    "f1_score": _PROBABILITIES,
+    "fbeta_score": _PROBABILITIES,
+    "precision": _PROBABILITIES,
+    "recall": _PROBABILITIES,
+    "precision_at_recall": _PROBABILITIES,
+    "recall_at_precision": _PROBABILITIES,
+    "sensitivity_at_specificity": _PROBABILITIES,
+    "specificity_at_sensitivity": _PROBABILITIES,
+    "kl_divergence": _PROBABILITIES,
+}
+# "accuracy" means what `compile` takes it for where targets are class ids.
+_CLASSES = {"accuracy": "sparse_categorical_accuracy"}
+
+
+def make_metrics(training: Training, dataset: Dataset, model: keras.Model) -> list[Any]:
+    """New keras.metrics.Metric objects, one for each that the plan names; each takes (targets, outputs, sample_weight).
+
+    "auto" is "accuracy" for classes and "mean_absolute_error" for values; "accuracy" is the share of samples whose
+    largest output is their class. What wants one-hot labels or probabilities gets them. Metrics are named as Keras
+    names them, without its running numbers. Raises PlanRefused for a metric that does not fit the data's task, one
+    that is named twice, unknown options and wrong values.
+    """
+    meeting = Meeting.of(dataset, model)
+    metrics = [_metric(index, named, dataset, meeting) for index, named in enumerate(training.metrics)]
+    repeated = [name for name, count in Counter(metric.name for metric in metrics).items() if count > 1]
+    if repeated:
+        raise PlanRefused(f"training.metrics names {repeated[0]} twice.", ["Name each metric once."])
+    return metrics
+
+
+def _metric(index: int, named: Named, dataset: Dataset, meeting: Meeting) -> Any:
+    field = f"training.metrics[{index}]"
+    name = _name(f"{field}.name", named, dataset)
+    factory, wants = keras_class(keras.metrics, _CLASSES.get(name, name)), _WANTS.get(name, Wants())
+    fixed: dict[str, Any] = {"name": result_name(name)}
+    defaults: dict[str, Any] = {}
+    takes = parameters(factory)
+    if "from_logits" in takes and wants.probabilities:
+        fixed["from_logits"] = False
+    elif "from_logits" in takes:
+        defaults["from_logits"] = meeting.logits
+    if "average" in takes:
+        defaults["average"] = "macro"  # Keras' own default gives one number a class
+    options = {**defaults, **named.options}
+    return construct(f"{field}.options", name, _adapted(factory, meeting, wants), options, fixed)
+
+
+def _name(field: str, named: Named, dataset: Dataset) -> str:
+    if named.name == "auto":
+        return AUTO_METRICS[dataset.task]
+    return fitting(field, named.name, METRICS_OF[dataset.task], METRICS, dataset)
+
+
+def _adapted(metric_class: Any, meeting: Meeting, wants: Wants) -> Any:
+    """The class itself, but shown targets and outputs in the form that it wants."""
+
+    class Adapted(metric_class):  # type: ignore[misc]  # Keras has no types
+        def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+            labels, predictions = meeting.labels(wants, y_true), meeting.predictions(wants, y_pred)
+            return super().update_state(labels, predictions, sample_weight=sample_weight)
+
+    Adapted.__name__ = Adapted.__qualname__ = metric_class.__name__
+    return Adapted

@@ -1,0 +1,142 @@
+"""Something of Keras' by the name and with the options that a plan gives it, or a sentence why not.
+
+Keras itself takes many a wrong option without a word, and meets it much later with a traceback; so names, kinds and
+ranges are checked here, against the signature of the very constructor.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from gpu_studio.plan.keras_names import keras_name
+from gpu_studio.plan.options import Kind, Option
+from gpu_studio.plan.problems import choose_one, listed, nearest, shown, with_kind
+from gpu_studio.trainer.data import Dataset
+from gpu_studio.trainer.errors import PlanRefused
+
+# Keras' default for these is None, which does not say that they are whole numbers or texts; and 1 for a ratio.
+_WHOLE = ("ema_overwrite_frequency", "gradient_accumulation_steps", "ignore_class", "class_id", "top_k")
+_TEXT = ("average",)
+_TEXTS = ("exclude_layers",)
+_FLOAT = ("adam_lr_ratio",)
+
+_FRACTION = {"least": 0, "below": 1}
+_RANGES: dict[str, dict[str, Any]] = {
+    "momentum": _FRACTION,
+    "rho": _FRACTION,
+    "beta_1": _FRACTION,
+    "beta_2": _FRACTION,
+    "adam_beta_1": _FRACTION,
+    "adam_beta_2": _FRACTION,
+    "ema_momentum": _FRACTION,
+    "label_smoothing": _FRACTION,
+    "clipnorm": {"above": 0},
+    "clipvalue": {"above": 0},
+    "global_clipnorm": {"above": 0},
+    "loss_scale_factor": {"above": 0},
+    "delta": {"above": 0},
+    "weight_decay": {"least": 0},
+    "adam_weight_decay": {"least": 0},
+    "epsilon": {"least": 0},
+    "epsilon_1": {"least": 0},
+    "epsilon_2": {"least": 0},
+    "initial_accumulator_value": {"least": 0},
+    "ema_overwrite_frequency": {"least": 1},
+    "gradient_accumulation_steps": {"least": 2},
+    "k": {"least": 1},
+    "top_k": {"least": 1},
+    "num_thresholds": {"least": 2},
+    "ns_steps": {"least": 1},
+    "axis": {"least": -1, "most": -1},
+    "q": {"above": 0, "below": 1},
+}
+
+
+def keras_class(module: Any, name: str) -> Any:
+    """The class in a module of Keras' whose name a plan writes in small letters: `kl_divergence` is KLDivergence."""
+    squeezed = name.replace("_", "")
+    return next(getattr(module, each) for each in dir(module) if each[0].isupper() and each.lower() == squeezed)
+
+
+def known(field: str, name: str, names: Iterable[str]) -> str:
+    """The one of `names` that is meant by `name`, in any of Keras' spellings. Raises PlanRefused with the nearest."""
+    found = keras_name(name, names)
+    if found is None:
+        raise PlanRefused(f"{field} is {shown(name)}.", [sentence(choose_one(name, names))])
+    return found
+
+
+def fitting(field: str, name: str, names: Sequence[str], others: Iterable[str], dataset: Dataset) -> str:
+    """The one of `names`, which fit these data, that is meant by `name`.
+
+    Raises PlanRefused, which for one of `others`, made for another kind of targets, says what the targets are.
+    """
+    if keras_name(name, names) is None and keras_name(name, others) is not None:
+        classes = f"ids of {dataset.classes} classes, and the model has an output for each"
+        targets = classes if dataset.task == "classes" else "measured values, one a sample"
+        raise PlanRefused(
+            f"{field} is {shown(name)}, which does not fit {dataset.name}: its targets are {targets}.",
+            ['Write "auto".', f"These fit: {listed(names)}."],
+        )
+    return known(field, name, names)
+
+
+def sentence(advice: str) -> str:
+    """Advice with a capital letter and a full stop."""
+    return advice[:1].upper() + advice[1:] + ("" if advice.endswith(("?", ".")) else ".")
+
+
+def parameters(factory: Any) -> dict[str, Any]:
+    """The options that a Keras class takes, with their defaults; `inspect.Parameter.empty` for one without."""
+    # Of `__init__`, because a `__new__` in the class' line would hide it behind `*args`.
+    taken = list(inspect.signature(factory.__init__).parameters.values())[1:]
+    return {each.name: each.default for each in taken if each.kind is not inspect.Parameter.VAR_KEYWORD}
+
+
+def construct(field: str, name: str, factory: Any, given: Mapping[str, Any], fixed: Mapping[str, Any]) -> Any:
+    """`factory(**fixed, **given)`, after `given` has been checked against its signature.
+
+    `field` is where the options stand in the plan (`training.options`) and `name` whose they are. Options in `fixed`,
+    `name` and `dtype` are not the plan's to give. Raises PlanRefused naming the option.
+    """
+    takes = {key: default for key, default in parameters(factory).items() if key not in {*fixed, "name", "dtype"}}
+    options = {key: _checked(f"{field}.{key}", name, value, takes) for key, value in given.items()}
+    for key, default in takes.items():
+        if default is inspect.Parameter.empty and key not in options:
+            raise PlanRefused(f"{name} needs the option {key}.", [f"Give {field}.{key}."])
+    try:
+        return factory(**fixed, **options)
+    except (ValueError, TypeError) as error:
+        raise PlanRefused(f"Keras does not take the options of {name}: {error}", [f"Check {field}."]) from error
+
+
+def _checked(field: str, name: str, value: Any, takes: Mapping[str, Any]) -> Any:
+    key = field.rpartition(".")[2]
+    if key not in takes:
+        close = nearest(key, takes)
+        advice = f"Did you mean {close}?" if close else f"{name} has {', '.join(takes) or 'no options'}."
+        raise PlanRefused(f"{field} is not an option of {name}.", [advice])
+    if key in _TEXT or isinstance(takes[key], str):
+        return _text(field, value)
+    if key in _TEXTS:
+        return [_text(field, each) for each in (value if isinstance(value, list | tuple) else [value])]
+    kind = _kind(key, takes[key])
+    problem = Option(key, kind, takes[key], "", **_RANGES.get(key, {})).problem(field, value)
+    if problem is not None:
+        raise PlanRefused(f"{field} is {problem.received}.", [sentence(problem.advice)])
+    return float(value) if kind == "float" else value
+
+
+def _kind(key: str, default: Any) -> Kind:
+    if isinstance(default, bool):
+        return "bool"
+    whole = key in _WHOLE or isinstance(default, int)
+    return "int" if whole and key not in _FLOAT else "float"
+
+
+def _text(field: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise PlanRefused(f"{field} is {with_kind(value)}.", ["Give a string."])
+    return value

@@ -1,0 +1,51 @@
+"""What a loss or metric wants to see of the targets and of the model's outputs, and how it gets that.
+
+Targets are class ids or values; outputs are logits unless the model itself ends in a softmax or sigmoid. Keras' losses
+and metrics differ in what they take: ids or one-hot labels, logits (by an option) or probabilities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+
+from gpu_studio.trainer.data import Dataset
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """What a class of Keras' takes: `one_hot` labels instead of ids; `probabilities` instead of scores."""
+
+    one_hot: bool = False
+    probabilities: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """How targets and outputs meet: `classes` is None for values; `logits` says whether the model ends in them."""
+
+    classes: int | None
+    logits: bool
+
+    @classmethod
+    def of(cls, dataset: Dataset, model: keras.Model) -> Meeting:
+        """The meeting of these data with this model."""
+        return cls(dataset.classes, ends_in_logits(model))
+
+    def labels(self, wants: Wants, targets: Any) -> Any:
+        """Targets as wanted: class ids (batch,), one-hot labels (batch, classes), or values (batch, 1)."""
+        return keras.ops.one_hot(targets, self.classes, dtype="float32") if wants.one_hot else targets
+
+    def predictions(self, wants: Wants, outputs: Any) -> Any:
+        """Outputs in float32, as wanted: probabilities by a softmax, or as they are."""
+        outputs = keras.ops.cast(outputs, "float32")
+        return keras.ops.softmax(outputs) if wants.probabilities and self.logits else outputs
+
+
+def ends_in_logits(model: keras.Model) -> bool:
+    """Whether the model's outputs are unbounded scores. False if its last layer is, or has, a softmax or sigmoid."""
+    last = model.outputs[0]._keras_history.operation  # noqa: SLF001 (Keras' only record of which layer made a tensor)
+    activation = getattr(getattr(last, "activation", None), "__name__", "")
+    return not (isinstance(last, keras.layers.Softmax) or activation in {"softmax", "sigmoid"})

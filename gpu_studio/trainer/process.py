@@ -1,0 +1,95 @@
+"""The frame of the trainer process: lock, events, environment, and an end that is always told."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import sys
+import time
+
+from gpu_studio import __version__, plan
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.event_writer import EventWriter
+from gpu_studio.runs.events import Finished, Started, StateChanged
+from gpu_studio.runs.inheritance import resumed_from
+from gpu_studio.runs.lock import take
+from gpu_studio.trainer import environment
+from gpu_studio.trainer.control import Control
+from gpu_studio.trainer.ending import Ending
+from gpu_studio.trainer.errors import TrainerError
+from gpu_studio.trainer.failures import explain
+from gpu_studio.trainer.progress import Reached
+
+FINISHED, FAILED = 0, 1
+
+
+def train(run: RunDirectory) -> int:
+    """Train the plan of `run` to its end; the exit status. Every end but a crash is told in the events."""
+    lock = take(run.lock_file)
+    writer = EventWriter(run.events_file)
+    ending, reached = Ending(writer), Reached()
+    began = time.perf_counter()
+    control = Control(run, stop_now=lambda: _stop_now(writer, ending, reached, time.perf_counter() - began))
+    try:
+        control.start()
+        ending.tell(_train(run, writer, control, reached))
+        return FINISHED
+    except Exception as error:  # noqa: BLE001  (whatever it was, the reader must learn of it)
+        ending.tell(explain(error))
+        return FAILED
+    finally:
+        control.close()
+        writer.close()
+        lock.release()
+
+
+def _train(run: RunDirectory, writer: EventWriter, control: Control, reached: Reached) -> Finished:
+    todo = _plan_of(run)
+    writer.write(_started(run, todo))
+    writer.write(StateChanged(state="starting"))
+    _set_environment(todo)
+    # Imported here: TensorFlow reads the environment once, while it is imported.
+    from gpu_studio.trainer.training import train_plan
+
+    return train_plan(run, todo, writer, control, reached)
+
+
+def _plan_of(run: RunDirectory) -> plan.Plan:
+    try:
+        return plan.load(run.plan_file)
+    except plan.PlanError as error:
+        raise TrainerError(str(error), ["Mend plan.toml and train it as a new run."]) from error
+
+
+def _started(run: RunDirectory, todo: plan.Plan) -> Started:
+    origin = resumed_from(run)
+    return Started(
+        run=run.id,
+        plan=todo.name,
+        pid=os.getpid(),
+        host=socket.gethostname(),
+        gpu_studio=__version__,
+        python=platform.python_version(),
+        resumed_from=origin.run if origin else None,
+        from_epoch=origin.epoch if origin else 0,
+        from_step=origin.step if origin else 0,
+    )
+
+
+def _set_environment(todo: plan.Plan) -> None:
+    for name, value in environment.settings_for(todo, os.environ).items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _stop_now(writer: EventWriter, ending: Ending, reached: Reached, seconds: float) -> None:
+    # Not by an exception: the main thread may be inside TensorFlow for a while.
+    at = reached.progress
+    ending.tell(Finished(reason="stopped_now", seconds=seconds, epoch=at.epoch, step=at.step))
+    writer.close(timeout=1.0)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(FINISHED)

@@ -1,0 +1,170 @@
+"""The compiled functions of a run: some training steps, or some evaluation steps, in one call.
+
+One loop serves every strategy, because Keras 3's own `fit` does not. In a replica:
+    loss = sum(weight · loss per sample), where the weights of a global batch sum to 1;
+    gradients are summed over the replicas first, and only then clipped and applied. (Keras clips each replica's
+    gradients before it sums them, which trains another model on four devices than on one.)
+Whatever a layer changes while it is called (batch normalisation's statistics, random state) is caught in a
+`StatelessScope` and written afterwards, once, as the mean over the replicas. Random state is not kept but derived from
+(seed, step, replica), so that dropout after a resume is what it would have been.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from gpu_studio.trainer.meters import Deltas, Meters
+
+# A layer draws at most so many times in one step before its random numbers would meet the next step's.
+DRAWS_PER_STEP = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What one call of training steps brought back. `losses` has shape (steps,): the mean over each global batch."""
+
+    losses: np.ndarray
+    deltas: Deltas
+    input_seconds: float
+
+
+class Program:
+    """A model with its optimizer and loss under a strategy, ready to be stepped."""
+
+    def __init__(self, strategy: Any, model: Any, optimizer: Any, loss: Any, meters: Meters) -> None:
+        self.strategy, self.model, self.optimizer, self.loss, self.meters = strategy, model, optimizer, loss, meters
+        self._replicas = strategy.num_replicas_in_sync
+        weights = {id(v) for v in model.weights}
+        self._generators = [v for v in model.variables if id(v) not in weights]
+        self._seeds = [int(np.asarray(v)[0]) for v in self._generators]
+        _reduces_nothing(optimizer)
+        self._train = tf.function(self._train_steps)
+        self._evaluate = tf.function(self._evaluate_steps)
+
+    def train(self, stream: Any, first_step: int, count: int) -> Call:
+        """Train `count` steps on the next parts of `stream`; the first is number `first_step` of the run."""
+        first, steps = tf.constant(first_step, tf.int64), tf.constant(count, tf.int32)
+        losses, deltas, waited = self._train(stream, first, steps)
+        return Call(losses.numpy(), deltas, float(waited))
+
+    def evaluate(self, stream: Any, count: int) -> tuple[float, Deltas]:
+        """The mean loss over the batches of `count` steps, each batch counted once, and what the metrics got."""
+        losses, deltas = self._evaluate(stream, tf.constant(count, tf.int32))
+        return losses.numpy(), deltas
+
+    # Traced by TensorFlow: `for … in tf.range` becomes a loop of the graph.
+
+    def _train_steps(self, stream: Any, first: Any, count: Any) -> tuple[Any, Deltas, Any]:
+        losses = tf.TensorArray(tf.float32, size=count)
+        deltas = self.meters.nothing()
+        waited = tf.zeros((), tf.float64)
+        loss = tf.zeros(())
+        for index in tf.range(count):
+            with tf.control_dependencies([loss]):
+                asked = tf.timestamp()
+            with tf.control_dependencies([asked]):
+                batch = next(stream)
+            with tf.control_dependencies(self._local(batch)):
+                waited += tf.timestamp() - asked
+            loss, added = self._train_step(batch, first + tf.cast(index, tf.int64))
+            losses = losses.write(index, loss)
+            deltas = _sum(deltas, added)
+        return losses.stack(), deltas, waited
+
+    def _evaluate_steps(self, stream: Any, count: Any) -> tuple[Any, Deltas]:
+        losses = tf.TensorArray(tf.float32, size=count)
+        deltas = self.meters.nothing()
+        for index in tf.range(count):
+            loss, added = self._evaluate_step(next(stream))
+            losses = losses.write(index, loss)
+            deltas = _sum(deltas, added)
+        return losses.stack(), deltas
+
+    def _train_step(self, batch: Any, step: Any) -> tuple[Any, Deltas]:
+        return self._reduced(*self.strategy.run(self._train_replica, (*batch, step)))
+
+    def _evaluate_step(self, batch: Any) -> tuple[Any, Deltas]:
+        return self._reduced(*self.strategy.run(self._evaluate_replica, batch))
+
+    def _reduced(self, loss: Any, added: Deltas) -> tuple[Any, Deltas]:
+        return self._total(loss), [[self._total(value) for value in row] for row in added]
+
+    def _total(self, value: Any) -> Any:
+        return self.strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None)
+
+    def _local(self, batch: Any) -> list[Any]:
+        return [part for value in batch for part in self.strategy.experimental_local_results(value)]
+
+    # In each replica.
+
+    def _train_replica(self, x: Any, y: Any, weight: Any, step: Any) -> tuple[Any, Deltas]:
+        context = tf.distribute.get_replica_context()
+        trainable = self.model.trainable_variables
+        with tf.GradientTape() as tape:
+            with self._caught(context, step) as scope:
+                outputs = self.model(x, training=True)
+            loss = tf.reduce_sum(weight * self._per_sample(y, outputs)) + self._penalty(scope.losses)
+            scaled = self.optimizer.scale_loss(loss)
+        gradients = tape.gradient(scaled, [v.value for v in trainable])
+        self.optimizer.apply(self._summed(context, gradients), trainable)
+        self._write(context, scope)
+        return loss, self.meters.added(y, outputs, tf.cast(weight > 0, tf.float32))
+
+    def _evaluate_replica(self, x: Any, y: Any, weight: Any) -> tuple[Any, Deltas]:
+        outputs = self.model(x, training=False)
+        loss = tf.reduce_sum(weight * self._per_sample(y, outputs))
+        return loss, self.meters.added(y, outputs, tf.cast(weight > 0, tf.float32))
+
+    def _per_sample(self, y: Any, outputs: Any) -> Any:
+        losses = tf.cast(self.loss(y, outputs), tf.float32)
+        rank = losses.shape.rank or 1
+        return tf.reduce_mean(losses, axis=list(range(1, rank))) if rank > 1 else losses
+
+    def _penalty(self, activity: list[Any]) -> Any:
+        """The losses that layers add, and regularizers; each replica has its share, so that the sum has them once."""
+        weights = [v.regularizer(v) for v in self.model.trainable_variables if v.regularizer is not None]
+        terms = [tf.cast(term, tf.float32) for term in (*activity, *weights)]
+        return tf.add_n(terms) / self._replicas if terms else 0.0
+
+    def _caught(self, context: Any, step: Any) -> Any:
+        replica = tf.cast(context.replica_id_in_sync_group, tf.int64)
+        draw = (step * self._replicas + replica) * DRAWS_PER_STEP
+        states = [tf.stack([tf.constant(seed, tf.int64), draw]) for seed in self._seeds]
+        return keras.StatelessScope(state_mapping=list(zip(self._generators, states, strict=True)), collect_losses=True)
+
+    def _summed(self, context: Any, gradients: list[Any]) -> list[Any]:
+        if self._replicas == 1:
+            return gradients
+        some = [gradient for gradient in gradients if gradient is not None]
+        reduced = iter(context.all_reduce(tf.distribute.ReduceOp.SUM, some))
+        return [None if gradient is None else next(reduced) for gradient in gradients]
+
+    def _write(self, context: Any, scope: Any) -> None:
+        states = [(v.value, scope.get_current_value(v)) for v in self.model.non_trainable_weights]
+        changed = [(variable, value) for variable, value in states if value is not None]
+        if changed:
+            variables, values = zip(*changed, strict=True)
+            context.merge_call(_assign_means, args=(list(variables), list(values)))
+
+
+def _assign_means(strategy: Any, variables: list[Any], values: list[Any]) -> None:
+    if strategy.num_replicas_in_sync > 1:
+        pairs = list(zip(values, variables, strict=True))
+        values = strategy.extended.batch_reduce_to(tf.distribute.ReduceOp.MEAN, pairs)
+    for variable, value in zip(variables, values, strict=True):
+        strategy.extended.update(variable, lambda v, new: v.assign(new), args=(value,), group=False)
+
+
+def _sum(total: Deltas, added: Deltas) -> Deltas:
+    return [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(total, added, strict=True)]
+
+
+def _reduces_nothing(optimizer: Any) -> None:
+    # The gradients that `apply` gets are summed already; summing them again would multiply them by the replicas.
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    inner._all_reduce_sum_gradients = lambda gradients_and_variables: gradients_and_variables  # noqa: SLF001

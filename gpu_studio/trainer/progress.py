@@ -1,0 +1,52 @@
+"""How far a run has come: all that is needed to go on from there but the weights."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`epoch` epochs are finished, and of the next one `samples` samples; `step` steps were trained in all.
+
+    `best` and `waited` are those of early stopping: the best value so far, and epochs since.
+    """
+
+    epoch: int = 0
+    step: int = 0
+    step_in_epoch: int = 0
+    samples: int = 0
+    best: float | None = None
+    waited: int = 0
+
+    def after_steps(self, steps: int, samples: int) -> Progress:
+        """This, `steps` steps of `samples` samples in all later."""
+        return replace(
+            self,
+            step=self.step + steps,
+            step_in_epoch=self.step_in_epoch + steps,
+            samples=self.samples + samples,
+        )
+
+    def after_epoch(self) -> Progress:
+        """This, when the epoch under way is finished."""
+        return replace(self, epoch=self.epoch + 1, step_in_epoch=0, samples=0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `state.json`."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any]) -> Progress:
+        """Read from `state.json`; keys that are not of a progress are passed over. Raises KeyError, TypeError."""
+        counts = {name: int(state[name]) for name in ("epoch", "step", "step_in_epoch", "samples", "waited")}
+        best = state.get("best_value")
+        return cls(**counts, best=None if best is None else float(best))
+
+
+class Reached:
+    """Where the run is now; written by the loop, read by whoever must tell of it on another thread."""
+
+    def __init__(self) -> None:
+        self.progress = Progress()

@@ -1,0 +1,56 @@
+"""Going on from a checkpoint: exactly, where the data come in the same order; else from the beginning of the epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.events import Event, Log, Warned
+from gpu_studio.runs.inheritance import resumed_from
+from gpu_studio.trainer import checkpoints
+from gpu_studio.trainer.errors import TrainerError
+from gpu_studio.trainer.loop import Loop
+from gpu_studio.trainer.progress import Progress
+from gpu_studio.trainer.session import Session
+
+Stored = tuple[dict[str, Any], dict[str, np.ndarray]]
+
+
+def stored(run: RunDirectory) -> Stored | None:
+    """The state and arrays that this run goes on from; None if it starts afresh. Raises TrainerError."""
+    note = resumed_from(run)
+    return None if note is None else checkpoints.read(run.checkpoints / note.checkpoint)
+
+
+def progress_in(state: Mapping[str, Any], session: Session) -> tuple[Progress, Event]:
+    """Where to go on, and what to say of it. Raises TrainerError for a state that is not one."""
+    try:
+        progress = Progress.from_dict(dict(state))
+    except (KeyError, TypeError, ValueError) as error:
+        raise TrainerError(
+            f"The checkpoint's state cannot be read: {error!r}.", ["Resume from an earlier checkpoint of the run."]
+        ) from error
+    changed = [name for name, value in session.identity().items() if state.get(name) != value]
+    if changed and progress.samples:
+        begun = replace(progress, samples=0, step_in_epoch=0)
+        return begun, Warned(
+            message=f"Other data than the checkpoint's ({', '.join(changed)}): epoch {progress.epoch + 1} starts anew.",
+            suggestion="Resume with the same data and training.seed to go on exactly where it stopped.",
+        )
+    return progress, Log(message=f"Going on after step {progress.step}, in epoch {progress.epoch + 1}.")
+
+
+def restore(loop: Loop, session: Session, arrays: Mapping[str, np.ndarray]) -> None:
+    """Give session and loop what the checkpoint holds for them."""
+    session.restore(arrays)
+    if loop.progress.samples:
+        loop.tally.restore(_under("tally/", arrays))
+    loop.best_weights = _under("best/", arrays)
+
+
+def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,178 @@
+"""Everything that a run is made of, built from its plan: devices, strategy, data, model, optimizer, compiled steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from gpu_studio.plan import Plan
+from gpu_studio.runs import events
+from gpu_studio.trainer import batches, devices, keras_objects, memory, precision, strategies
+from gpu_studio.trainer.batches import Cut
+from gpu_studio.trainer.data import Dataset, Split, load_data
+from gpu_studio.trainer.errors import TrainerError
+from gpu_studio.trainer.meters import Meters
+from gpu_studio.trainer.models import build_model
+from gpu_studio.trainer.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A plan come to life. `cut` is of the training split."""
+
+    plan: Plan
+    logical: list[events.LogicalDevice]
+    spread: strategies.Spread
+    dataset: Dataset
+    model: Any
+    optimizer: Any
+    meters: Meters
+    program: Program
+    cut: Cut
+    policy: str
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """The model's weights and the optimizer's variables under names that stay the same in every strategy."""
+        weights = {f"model/{i}/{v.path}": v for i, v in enumerate(self.model.weights)}
+        # The learning rate is the plan's: a resumed run may have been given another.
+        slots = [v for v in self.optimizer.variables if v.name != "learning_rate"]
+        return weights | {f"optimizer/{i}": v for i, v in enumerate(slots)}
+
+    @property
+    def rate(self) -> float:
+        """The learning rate of the next step."""
+        return float(keras.ops.convert_to_numpy(self.optimizer.learning_rate))
+
+    def cut_for(self, split: Split) -> Cut:
+        """How another split is cut into batches."""
+        return Cut(len(split.x), self.cut.batch, self.cut.replicas)
+
+    def identity(self) -> dict[str, Any]:
+        """What must be the same for a checkpoint to go on in mid-epoch: the order of the data."""
+        return {"samples_per_epoch": self.cut.samples, "seed": self.plan.training.seed, "data": self.dataset.name}
+
+    def training_stream(self, epoch: int, offset: int) -> Any:
+        """An iterator over the training batches from `offset` samples into epoch `epoch` (from 0) on."""
+        seed = self.plan.training.seed
+        stream = batches.training_stream(self.dataset.train, self.cut, seed, epoch, offset)
+        return batches.distribute(self.spread.strategy, stream)
+
+    def evaluation_stream(self, split: Split) -> Any:
+        """An iterator over the batches of `split`, over and over."""
+        return batches.distribute(self.spread.strategy, batches.evaluation_stream(split, self.cut_for(split)))
+
+    def capture(self) -> dict[str, np.ndarray]:
+        """The values of all variables in host memory."""
+        return {name: np.array(keras.ops.convert_to_numpy(variable)) for name, variable in self.variables.items()}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Set the variables. Raises TrainerError where `arrays` are another model's or another optimizer's."""
+        variables = self.variables
+        for name, variable in variables.items():
+            if name not in arrays or arrays[name].shape != tuple(variable.shape):
+                kind = "model" if name.startswith("model/") else "optimizer"
+                raise TrainerError(
+                    f"The checkpoint is of another {kind}: it has no {name} of shape {tuple(variable.shape)}.",
+                    [f"Resume with the {kind} of the run that wrote it.", "Or train from the beginning."],
+                )
+        for name, variable in variables.items():
+            variable.assign(arrays[name])
+
+
+def build(plan: Plan, base: Path, tell: Any) -> Session:
+    """Make the session of a plan, telling of devices and model on the way. Raises TrainerError.
+
+    `base` is the folder that relative paths of the plan start from.
+    """
+    logical = devices.set_up(plan.devices)
+    spread = strategies.spread_over(plan.distribution, logical)
+    tell(_devices_event(logical, spread))
+    policy = precision.set_precision(plan.training.mixed_precision, spread.replicas)
+    dataset = load_data(plan.data, plan.training.seed, base)
+    cut = _cut(plan, dataset, spread)
+    with spread.strategy.scope():
+        model = build_model(plan.model, dataset, base, plan.training.seed)
+        optimizer = keras_objects.make_optimizer(plan.training, cut.steps(), cut.steps() * plan.training.epochs)
+        # Built here and not by the first step, so that the slots lie where the variables are.
+        optimizer.build(model.trainable_variables)
+    loss = keras_objects.make_loss(plan.training, dataset, model)
+    metrics = keras_objects.make_metrics(plan.training, dataset, model)
+    meters = Meters(metrics, _example(dataset, model))
+    program = Program(spread.strategy, model, optimizer, loss, meters)
+    session = Session(plan, logical, spread, dataset, model, optimizer, meters, program, cut, policy)
+    tell(_model_event(session))
+    return session
+
+
+def memory_meter(session: Session) -> memory.MemoryMeter:
+    """What reads the memory of the session's devices."""
+    variables = [*session.model.variables, *session.optimizer.variables]
+    return memory.MemoryMeter(session.logical, memory.bytes_by_device(variables))
+
+
+def _cut(plan: Plan, dataset: Dataset, spread: strategies.Spread) -> Cut:
+    replicas = spread.strategy.num_replicas_in_sync
+    batch = plan.training.batch_size * (replicas if plan.training.batch_scope == "replica" else 1)
+    if batch < replicas:
+        raise TrainerError(
+            f"training.batch_size is {batch}, but {replicas} replicas want at least one sample each.",
+            [f"Set training.batch_size to {replicas} or more."],
+        )
+    return Cut(len(dataset.train.x), batch, replicas)
+
+
+def _example(dataset: Dataset, model: Any) -> tuple[Any, Any]:
+    outputs = np.zeros((1, *model.output_shape[1:]), np.float32)
+    return tf.constant(dataset.train.y[:1]), tf.constant(outputs)
+
+
+def _devices_event(logical: list[events.LogicalDevice], spread: strategies.Spread) -> events.Devices:
+    build_info = tf.sysconfig.get_build_info()
+    return events.Devices(
+        logical=logical,
+        replicas=list(spread.replicas),
+        strategy=spread.name,
+        all_reduce=spread.all_reduce,
+        parameter_device=spread.parameter_device,
+        tensorflow=tf.__version__,
+        keras=keras.__version__,
+        cuda=build_info.get("cuda_version"),
+    )
+
+
+def _model_event(session: Session) -> events.Model:
+    plan, dataset, cut = session.plan, session.dataset, session.cut
+    first = cut.parts()[: cut.replicas]
+    return events.Model(
+        name=plan.model.name or plan.model.file or session.model.name,
+        parameters=session.model.count_params(),
+        trainable=sum(int(np.prod(v.shape)) for v in session.model.trainable_variables),
+        layers=[_layer(layer) for layer in session.model.layers],
+        data=dataset.name,
+        train_samples=cut.samples,
+        validation_samples=len(dataset.validation.x) if dataset.validation else 0,
+        test_samples=len(dataset.test.x) if dataset.test else 0,
+        epochs=plan.training.epochs,
+        steps_per_epoch=cut.steps(),
+        global_batch=cut.batch,
+        replica_batches=[int(stop - start) for start, stop, _size in first],
+        optimizer=plan.training.optimizer,
+        loss=session.program.loss.name,
+        precision=session.policy,
+    )
+
+
+def _layer(layer: Any) -> events.Layer:
+    shape = layer.output.shape if hasattr(layer.output, "shape") else ()
+    size = sum(int(np.prod(v.shape)) * v.value.dtype.size for v in layer.weights)
+    text = " × ".join(str(axis) for axis in shape[1:])
+    return events.Layer(
+        name=layer.name, kind=type(layer).__name__, output_shape=text, parameters=layer.count_params(), bytes=size
+    )

@@ -1,0 +1,83 @@
+"""What the loop tells, to whom: events for the window and the command line, scalars for other programs."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Mapping
+
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.event_writer import EventWriter
+from gpu_studio.runs.events import Epoch, Event, LearningRate, Memory, Steps, Warned
+from gpu_studio.trainer.memory import MemoryMeter
+from gpu_studio.trainer.scalars import Scalars
+
+MEMORY_SECONDS = 0.5
+SWITCH = "GPU_STUDIO_TELEMETRY"
+
+
+def finite(values: Mapping[str, float]) -> dict[str, float | None]:
+    """The values for an event: None where a number is none."""
+    return {name: value if math.isfinite(value) else None for name, value in values.items()}
+
+
+class Telemetry:
+    """Events of steps, epochs, learning rate and memory. `GPU_STUDIO_TELEMETRY=off` leaves all but epochs out."""
+
+    def __init__(self, run: RunDirectory, writer: EventWriter, meter: MemoryMeter) -> None:
+        self.full = os.environ.get(SWITCH, "on") != "off"
+        self._writer = writer
+        self._meter = meter
+        self._scalars = Scalars(run) if self.full else None
+        self._rate: float | None = None
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch_memory, name="memory", daemon=True)
+        if self._scalars is not None and not self._scalars.for_tensorboard:
+            self.tell(Warned(message="No scalars for TensorBoard.", suggestion="Install it: pip install tensorboard."))
+
+    def start(self) -> None:
+        """Begin to watch memory."""
+        if self.full:
+            self._thread.start()
+
+    def close(self) -> None:
+        """Stop watching, with a last look at the peaks, and close the scalars."""
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+            self._tell_memory()
+        if self._scalars is not None and not self._scalars.close():
+            self.tell(Warned(message="Some scalars could not be written.", suggestion="Look whether the disk is full."))
+
+    def tell(self, event: Event) -> None:
+        """Write an event."""
+        self._writer.write(event)
+
+    def steps(self, event: Steps, rate: float) -> None:
+        """Tell of a call of training steps, trained with the learning rate `rate`."""
+        if not self.full:
+            return
+        self.tell(event)
+        if rate != self._rate:
+            self._rate = rate
+            self.tell(LearningRate(step=event.first_step + len(event.losses) - 1, value=rate))
+        loss = event.losses[-1]
+        if self._scalars is not None and loss is not None:
+            values = {"loss": loss, "learning_rate": rate, "samples_per_second": event.samples / event.seconds}
+            self._scalars.steps(event.first_step + len(event.losses), values)
+
+    def epoch(self, event: Epoch) -> None:
+        """Tell of the end of an epoch."""
+        self.tell(event)
+        if self._scalars is not None:
+            values = {name: value for name, value in event.metrics.items() if value is not None}
+            self._scalars.epoch(event.epoch, event.step, values)
+
+    def _watch_memory(self) -> None:
+        self._tell_memory()
+        while not self._over.wait(MEMORY_SECONDS):
+            self._tell_memory()
+
+    def _tell_memory(self) -> None:
+        self.tell(Memory(devices=self._meter.read()))

@@ -1,0 +1,53 @@
+"""A plan trained from its first step, or its checkpoint, to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from gpu_studio.plan import Plan
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.event_writer import EventWriter
+from gpu_studio.runs.events import Finished, Log, StateChanged
+from gpu_studio.trainer import resuming, session
+from gpu_studio.trainer.checkpoints import Checkpoints
+from gpu_studio.trainer.control import Control
+from gpu_studio.trainer.loop import Loop
+from gpu_studio.trainer.progress import Reached
+from gpu_studio.trainer.telemetry import Telemetry
+
+
+def train_plan(run: RunDirectory, plan: Plan, writer: EventWriter, control: Control, reached: Reached) -> Finished:
+    """Train, telling `writer` and heeding `control`; how it ended. Raises TrainerError, and what TensorFlow raises."""
+    stored = resuming.stored(run)
+    made = session.build(plan, Path.cwd(), writer.write)
+    if plan.devices.log_placement:
+        writer.write(Log(message="Where each operation was placed stands in trainer.log."))
+    if stored is not None:
+        reached.progress, said = resuming.progress_in(stored[0], made)
+        writer.write(said)
+    return _loop(run, made, writer, control, reached, stored[1] if stored else {})
+
+
+def _loop(
+    run: RunDirectory,
+    made: session.Session,
+    writer: EventWriter,
+    control: Control,
+    reached: Reached,
+    arrays: Mapping[str, np.ndarray],
+) -> Finished:
+    telemetry = Telemetry(run, writer, session.memory_meter(made))
+    checkpoints = Checkpoints(run.checkpoints, made.plan.training.checkpoint, writer.write)
+    try:
+        loop = Loop(made, control, telemetry, checkpoints, reached)
+        if arrays:
+            resuming.restore(loop, made, arrays)
+        telemetry.start()
+        writer.write(StateChanged(state="running"))
+        return loop.run()
+    finally:
+        telemetry.close()
+        checkpoints.close()

@@ -1,0 +1,168 @@
+"""Data from `.npz` files: what is taken, and what is refused in which words."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_studio.trainer.data.npz import read_npz
+from gpu_studio.trainer.errors import DataError
+
+X = np.linspace(0, 1, 24, dtype=np.float64).reshape(6, 4)
+Y = np.arange(6) % 3
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes arrays to a file and gives its path."""
+
+    def write(**arrays) -> Path:
+        path = tmp_path / "mine.npz"
+        np.savez_compressed(path, **arrays)
+        return path
+
+    return write
+
+
+class Canary:
+    """Leaves a file behind if anyone unpickles it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return (Path.touch, (self.path,))
+
+
+def refusal(path: Path) -> DataError:
+    with pytest.raises(DataError) as refused:
+        read_npz(path)
+    assert refused.value.suggestions
+    assert path.name in refused.value.message
+    return refused.value
+
+
+def test_that_x_and_y_are_read_as_samples_and_class_ids(written):
+    whole, test = read_npz(written(x=X, y=Y))
+    assert test is None
+    np.testing.assert_array_equal(whole.x, X.astype(np.float32))
+    assert (whole.x.dtype, whole.y.dtype) == (np.float32, np.int32)
+    assert whole.y.tolist() == Y.tolist()
+
+
+def test_that_a_test_split_of_the_file_is_read(written):
+    whole, test = read_npz(written(x_train=X, y_train=Y, x_test=X[:2], y_test=Y[:2], note=np.zeros(3)))
+    assert (len(whole), len(test)) == (6, 2)
+
+
+def test_that_bytes_become_images_between_0_and_1_with_a_channel(written):
+    grey = np.arange(6 * 5 * 4, dtype=np.uint8).reshape(6, 5, 4)
+    whole, _ = read_npz(written(x=grey, y=Y))
+    assert (whole.x.shape, whole.x.dtype) == ((6, 5, 4, 1), np.float32)
+    np.testing.assert_allclose(whole.x[..., 0] * 255, grey, rtol=1e-6)
+
+
+def test_that_whole_numbers_in_a_table_are_tokens(written):
+    whole, _ = read_npz(written(x=np.arange(12).reshape(6, 2), y=Y[:, None]))
+    assert (whole.x.dtype, whole.y.shape) == (np.int32, (6,))
+
+
+def test_that_fractions_as_targets_are_values_of_a_regression(written):
+    whole, _ = read_npz(written(x=X, y=X[:, 0]))
+    assert (whole.y.dtype, whole.y.shape) == (np.float32, (6, 1))
+
+
+def test_that_pickled_objects_are_refused_and_never_run(tmp_path):
+    canary = tmp_path / "ran"
+    path = tmp_path / "evil.npz"
+    objects = np.array([Canary(canary)] * 6, dtype=object)
+    np.savez(path, x=objects, y=Y)
+    assert "holds pickled Python objects, which GPU Studio never loads" in refusal(path).message
+    assert not canary.exists()
+    pickle.loads(pickle.dumps(Canary(canary)))
+    assert canary.exists(), "the canary would have sung"
+
+
+def test_that_a_bare_pickle_with_the_name_of_an_npz_is_refused(tmp_path):
+    path = tmp_path / "bare.npz"
+    path.write_bytes(pickle.dumps({"x": X}))
+    assert "is no .npz file" in refusal(path).message
+
+
+def test_that_a_missing_file_is_named_with_its_path(tmp_path):
+    assert str(tmp_path / "none.npz") in refusal(tmp_path / "none.npz").message
+
+
+def test_that_a_single_array_is_refused(tmp_path):
+    path = tmp_path / "one.npy"
+    np.save(path, X)
+    assert "is no .npz file" in refusal(path).message
+
+
+def test_that_a_member_that_is_no_array_is_refused(tmp_path):
+    path = tmp_path / "text.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x", "hello")
+        archive.writestr("y", "world")
+    assert "x is no array" in refusal(path).message
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"images": X, "labels": Y}, "holds images, labels, but needs x_train and y_train"),
+        ({"x_train": X}, "holds x_train, but needs"),
+        ({"x_train": X, "y_train": Y, "x_test": X}, "holds x_test, x_train, y_train, but needs"),
+        ({"x": X, "y": Y[:5]}, "x has 6 samples but y has 5"),
+        ({"x": X[0], "y": Y}, r"x has the shape \(4,\)"),
+        ({"x": X[:0], "y": Y[:0]}, r"x has the shape \(0, 4\)"),
+        ({"x": X, "y": np.eye(6)}, r"y has the shape \(6, 6\)"),
+        ({"x": X, "y": Y - 1}, "y holds -1, but ids count from 0"),
+        ({"x": X, "y": Y + 2**40}, "but ids count from 0 and fit in 31 bits"),
+        ({"x": X, "y": np.array(list("abcdef"))}, r"y holds <U1 where class ids \(integers\) or values"),
+        ({"x": X + 1j, "y": Y}, "x holds complex128 where numbers"),
+        ({"x": np.where(X > 0.9, np.nan, X), "y": Y}, "x holds a value that is no finite .* in sample 5"),
+        ({"x": X * 1e300, "y": Y}, "x holds a value that is no finite float32 number, first in sample 0"),
+        ({"x": X, "y": np.full(6, np.inf)}, "y holds a value that is no finite"),
+        ({"x_train": X, "y_train": Y, "x_test": X[:, :2], "y_test": Y}, r"float32 of shape \(4,\), but one of x_test"),
+        ({"x_train": X, "y_train": Y, "x_test": X, "y_test": X[:, 0]}, "y_train is int32 of shape"),
+    ],
+)
+def test_that_arrays_that_training_cannot_use_are_refused_in_words(written, arrays, words):
+    with pytest.raises(DataError, match=words) as refused:
+        read_npz(written(**arrays))
+    assert refused.value.suggestions
+
+
+def a_good_file() -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, x=X, y=Y)
+    return buffer.getvalue()
+
+
+GOOD = a_good_file()
+
+
+@given(st.integers(0, len(GOOD) - 1))
+def test_that_a_file_cut_off_anywhere_is_refused(tmp_path_factory, length):
+    path = tmp_path_factory.mktemp("cut") / "cut.npz"
+    path.write_bytes(GOOD[:length])
+    refusal(path)
+
+
+@given(st.integers(0, len(GOOD) - 1), st.integers(1, 255))
+def test_that_a_file_with_a_wrong_byte_is_read_or_refused_but_never_a_traceback(tmp_path_factory, place, change):
+    path = tmp_path_factory.mktemp("bent") / "bent.npz"
+    bent = bytearray(GOOD)
+    bent[place] ^= change
+    path.write_bytes(bytes(bent))
+    with contextlib.suppress(DataError):
+        read_npz(path)

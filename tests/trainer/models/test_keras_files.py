@@ -1,0 +1,168 @@
+"""Models from `.keras` files, written by Keras itself."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import made_data
+import numpy as np
+import pytest
+
+from gpu_studio.plan.values import Model
+from gpu_studio.trainer.errors import ModelError
+
+pytestmark = pytest.mark.slow
+
+DATASET = made_data.classes((8,), 3)
+
+
+def two_layers(units=3, shape=(8,)):
+    import keras
+
+    layers = keras.layers
+    return keras.Sequential([keras.Input(shape), layers.Dense(5, activation="relu"), layers.Dense(units)])
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Saves a model and gives its path."""
+
+    def save(model) -> Path:
+        path = tmp_path / "own.keras"
+        model.save(path)
+        return path
+
+    return save
+
+
+def build(model, dataset, base=Path()):
+    from gpu_studio.trainer.models import build_model  # not above: it starts TensorFlow, also where nothing is tested
+
+    return build_model(model, dataset, base, 0)
+
+
+def loaded(path: Path, dataset=DATASET):
+    return build(Model(file=path.name), dataset, path.parent)
+
+
+def test_that_a_saved_model_comes_back_with_its_weights(saved):
+    model = two_layers()
+    again = loaded(saved(model))
+    np.testing.assert_array_equal(np.asarray(again(DATASET.train.x)), np.asarray(model(DATASET.train.x)))
+
+
+def test_that_every_built_in_model_can_be_saved_and_loaded_without_code_of_its_own(saved):
+    for name, dataset in (("resnet20", made_data.classes((9, 9, 3))), ("transformer", made_data.classes((6, 4)))):
+        model = build(Model(name=name), dataset)
+        again = loaded(saved(model), dataset)
+        np.testing.assert_allclose(np.asarray(again(dataset.train.x)), np.asarray(model(dataset.train.x)), rtol=1e-6)
+
+
+def test_that_a_compiled_model_loses_its_own_optimizer(saved):
+    model = two_layers()
+    model.compile("sgd", "mse")
+    assert not loaded(saved(model)).compiled
+
+
+def test_that_axes_left_open_in_the_model_fit_any_size(saved):
+    import keras
+
+    open_sides = keras.Sequential(
+        [keras.Input((None, None, 1)), keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(3)]
+    )
+    assert loaded(saved(open_sides), made_data.classes((4, 9, 1))).output_shape == (None, 3)
+
+
+def test_that_the_dropout_of_a_file_depends_on_the_seed_of_the_plan_only(saved):
+    import keras
+
+    path = saved(keras.Sequential([keras.Input((8,)), keras.layers.Dropout(0.5), keras.layers.Dense(3)]))
+    mine, again = (np.asarray(loaded(path)(DATASET.train.x, training=True)) for _ in range(2))
+    np.testing.assert_array_equal(mine, again)
+
+
+def test_that_python_code_in_a_file_is_refused_and_never_run(saved, tmp_path):
+    import keras
+
+    canary = str(tmp_path / "ran")
+    code = keras.layers.Lambda(lambda x: (open(canary, "w").close(), x)[1])  # noqa: PTH123
+    path = saved(keras.Sequential([keras.Input((8,)), code, keras.layers.Dense(3)]))
+    Path(canary).unlink()
+    with pytest.raises(ModelError, match=r"Lambda layer, Python code that would run when loaded; .* safe mode refuses"):
+        loaded(path)
+    assert not Path(canary).exists()
+    keras.saving.load_model(path, safe_mode=False)
+    assert Path(canary).exists(), "the canary would have sung"
+
+
+def test_that_a_layer_of_ones_own_class_is_refused_in_words(saved):
+    path = saved(two_layers())
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    config = json.loads(members["config.json"])
+    config["config"]["layers"][1].update(class_name="MyDense", module="my.models", registered_name="MyDense")
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in (members | {"config.json": json.dumps(config).encode()}).items():
+            archive.writestr(name, content)
+    with pytest.raises(ModelError, match=r"Keras cannot load own\.keras") as refused:
+        loaded(path)
+    assert any("code is not in the file" in suggestion for suggestion in refused.value.suggestions)
+
+
+def test_that_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ModelError, match=r"There is no model file .*/none\.keras"):
+        loaded(tmp_path / "none.keras")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+def test_that_a_file_cut_off_is_refused(saved, share):
+    path = saved(two_layers())
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * share)])
+    with pytest.raises(ModelError, match=r"is no \.keras file, or it is cut off"):
+        loaded(path)
+
+
+def test_that_a_zip_file_with_something_else_in_it_is_refused(tmp_path):
+    path = tmp_path / "own.keras"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("config.json", "{}")
+    with pytest.raises(ModelError, match="Keras cannot load"):
+        loaded(path)
+
+
+def test_that_an_older_format_is_refused_because_it_may_hold_code(tmp_path):
+    path = tmp_path / "own.h5"
+    path.write_bytes(b"\x89HDF")
+    with pytest.raises(ModelError, match=r"is no \.keras file"):
+        loaded(path)
+
+
+@pytest.mark.parametrize(
+    ("shape", "units", "words"),
+    [
+        ((9,), 3, r"takes samples of shape \(9,\), but one of made classes has the shape \(8,\)"),
+        ((8, 1), 3, r"takes samples of shape \(8, 1\)"),
+        ((8,), 4, r"ends in outputs of shape \(4,\), but made classes needs one output for each of its 3 classes"),
+        ((8,), 1, r"ends in outputs of shape \(1,\)"),
+    ],
+)
+def test_that_a_model_of_another_shape_is_refused_with_both_shapes(saved, shape, units, words):
+    with pytest.raises(ModelError, match=words):
+        loaded(saved(two_layers(units, shape)))
+
+
+def test_that_a_value_needs_one_output(saved):
+    with pytest.raises(ModelError, match=r"made values needs one output, the value: \(1,\)"):
+        loaded(saved(two_layers(3)), made_data.values((8,)))
+
+
+def test_that_a_model_with_two_inputs_is_refused(saved):
+    import keras
+
+    inputs = [keras.Input((8,)), keras.Input((8,))]
+    model = keras.Model(inputs, keras.layers.Dense(3)(keras.layers.Add()(inputs)))
+    with pytest.raises(ModelError, match=r"has 2 inputs; a model that GPU Studio trains has one"):
+        loaded(saved(model))

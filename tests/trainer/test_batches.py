@@ -1,0 +1,71 @@
+"""No sample is lost or seen twice, whatever the sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytestmark = pytest.mark.slow
+
+
+@given(st.integers(1, 300), st.integers(1, 64), st.integers(1, 8), st.data())
+def test_that_the_parts_of_an_epoch_are_all_its_samples_once(samples: int, batch: int, replicas: int, data) -> None:
+    from gpu_studio.trainer.batches import Cut
+
+    cut = Cut(samples, batch, replicas)
+    offset = data.draw(st.integers(0, samples))
+    parts = cut.parts(offset)
+    assert len(parts) == cut.steps(offset) * replicas
+    seen = [place for start, stop, size in parts if size for place in range(start, stop)]
+    assert seen == list(range(offset, samples))
+
+
+@given(st.integers(1, 300), st.integers(1, 64), st.integers(1, 8))
+def test_that_the_replicas_share_a_batch_evenly_and_none_gets_nothing(samples: int, batch: int, replicas: int) -> None:
+    from gpu_studio.trainer.batches import Cut
+
+    for step in Cut(samples, batch, replicas).parts().reshape(-1, replicas, 3):
+        lengths = step[:, 1] - step[:, 0]
+        assert lengths.min() >= 1
+        real = lengths[step[:, 2] > 0]
+        assert real.max() - real.min() <= 1
+        assert real.sum() == step[:, 2].max()
+
+
+def test_that_the_order_of_an_epoch_depends_on_seed_and_epoch_alone() -> None:
+    from gpu_studio.trainer.batches import order_of
+
+    first = order_of(3, 50, seed=1).numpy()
+    np.testing.assert_array_equal(first, order_of(3, 50, seed=1).numpy())
+    assert sorted(first) == list(range(50))
+    assert list(first) != list(order_of(4, 50, seed=1).numpy())
+    assert list(first) != list(order_of(3, 50, seed=2).numpy())
+
+
+def test_that_a_stream_entered_in_mid_epoch_goes_on_as_the_whole_one() -> None:
+    from gpu_studio.trainer.batches import Cut, training_stream
+    from gpu_studio.trainer.data import Split
+
+    split = Split(np.arange(23, dtype=np.float32)[:, None], np.arange(23, dtype=np.int32))
+    cut = Cut(23, 5, 2)
+    whole = [(x.numpy(), y.numpy(), w.numpy()) for x, y, w in training_stream(split, cut, 7, 0, 0).take(40)]
+    entered = [(x.numpy(), y.numpy(), w.numpy()) for x, y, w in training_stream(split, cut, 7, 1, 10).take(20)]
+    begun = cut.steps() * 2 + 4
+    for (x, y, w), (x2, y2, w2) in zip(whole[begun : begun + 16], entered[:16], strict=True):
+        np.testing.assert_array_equal(x, x2)
+        np.testing.assert_array_equal(y, y2)
+        np.testing.assert_allclose(w, w2)
+    one_epoch = np.concatenate([y for _, y, w in whole[: cut.steps() * 2] if w[0] > 0])
+    assert sorted(one_epoch) == list(range(23))
+
+
+def test_that_the_weights_of_a_global_batch_sum_to_one() -> None:
+    from gpu_studio.trainer.batches import Cut, evaluation_stream
+    from gpu_studio.trainer.data import Split
+
+    split = Split(np.zeros((9, 1), np.float32), np.zeros(9, np.int32))
+    weights = [w.numpy().sum() for _, _, w in evaluation_stream(split, Cut(9, 4, 4)).take(12)]
+    np.testing.assert_allclose(np.reshape(weights, (3, 4)).sum(axis=1), 1.0, rtol=1e-6)
+    assert np.count_nonzero(weights) == 9

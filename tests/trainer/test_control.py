@@ -1,0 +1,120 @@
+"""A running trainer does what it is asked, and tells so."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from training_runs import Running, running, small_plan
+
+from gpu_studio.runs import events
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
+
+# It would train for hours: only what the test asks for can end it.
+LONG = small_plan("training.epochs=100000", "training.checkpoint.every_epochs=0")
+
+
+def states(run: Running) -> list[str]:
+    return [event.state for event in run.of(events.StateChanged)]
+
+
+def steps(run: Running) -> int:
+    return sum(len(event.losses) for event in run.of(events.Steps))
+
+
+def test_that_pause_keeps_everything_and_resume_goes_on(tmp_path: Path) -> None:
+    with running(LONG, tmp_path) as run:
+        run.wait_for(lambda: steps(run) > 20)
+        run.send("pause")
+        run.wait_for(lambda: states(run)[-1] == "paused")
+        paused_at = steps(run)
+        memory = len(run.of(events.Memory))
+        run.wait_for(lambda: len(run.of(events.Memory)) >= memory + 2)
+        assert steps(run) == paused_at
+        run.send("resume")
+        run.wait_for(lambda: steps(run) > paused_at)
+        assert states(run) == ["starting", "running", "paused", "running"]
+        run.send("stop")
+        assert run.finish().one(events.Finished).reason == "stopped"
+
+
+def test_that_a_checkpoint_is_written_when_asked_for_also_in_a_pause(tmp_path: Path) -> None:
+    with running(LONG, tmp_path) as run:
+        run.wait_for(lambda: steps(run) > 20)
+        run.send("checkpoint")
+        run.wait_for(lambda: run.of(events.Checkpoint))
+        run.send("pause")
+        run.wait_for(lambda: states(run)[-1] == "paused")
+        run.send("checkpoint")
+        run.wait_for(lambda: len(run.of(events.Checkpoint)) == 2)
+        assert states(run)[-1] == "paused"
+        for event in run.of(events.Checkpoint):
+            path = run.directory.checkpoints / event.name
+            assert event.bytes == sum(file.stat().st_size for file in path.iterdir())
+            assert {file.stat().st_mode & 0o777 for file in path.iterdir()} == {0o600}
+        run.send("stop")
+        assert run.finish().code == 0
+
+
+@pytest.mark.parametrize("how", ["stop", "sigterm"])
+def test_that_stop_checkpoints_and_evaluates_nothing_more(tmp_path: Path, how: str) -> None:
+    with running(LONG, tmp_path) as run:
+        run.wait_for(lambda: steps(run) > 20)
+        if how == "stop":
+            run.send("stop")
+        else:
+            run.launched.process.send_signal(signal.SIGTERM)
+        done = run.finish()
+    assert done.code == 0
+    end = done.one(events.Finished)
+    assert (end.reason, end.metrics) == ("stopped", {})
+    assert done.of(events.Checkpoint)[-1].step == end.step
+    assert states_of(done.events)[-2:] == ["stopping", "finished"]
+    assert done.events[-1] == end
+
+
+def states_of(told: list[events.Event]) -> list[str]:
+    return [event.state for event in told if isinstance(event, events.StateChanged)]
+
+
+def test_that_stop_ends_a_pause(tmp_path: Path) -> None:
+    with running(LONG, tmp_path) as run:
+        run.wait_for(lambda: steps(run) > 20)
+        run.send("pause")
+        run.wait_for(lambda: states(run)[-1] == "paused")
+        run.send("stop")
+        assert run.finish().one(events.Finished).reason == "stopped"
+
+
+def test_that_stop_now_writes_no_checkpoint(tmp_path: Path) -> None:
+    with running(LONG, tmp_path) as run:
+        run.wait_for(lambda: steps(run) > 20)
+        run.send("stop_now")
+        done = run.finish()
+    assert done.code == 0
+    end = done.one(events.Finished)
+    assert end.reason == "stopped_now"
+    assert end.step > 0
+    assert not done.of(events.Checkpoint)
+    assert [event.seq for event in done.events] == list(range(len(done.events)))
+
+
+def test_that_a_run_asked_to_stop_before_it_trains_stops(tmp_path: Path) -> None:
+    with running(LONG, tmp_path) as run:
+        run.send("stop")
+        done = run.finish()
+    assert done.one(events.Finished).reason == "stopped"
+    assert not done.of(events.Steps)
+
+
+def test_that_hanging_up_the_terminal_does_not_end_a_run(tmp_path: Path) -> None:
+    with running(LONG, tmp_path) as run:
+        run.wait_for(lambda: steps(run) > 20)
+        run.launched.process.send_signal(signal.SIGHUP)
+        run.launched.process.send_signal(signal.SIGINT)
+        before = steps(run)
+        run.wait_for(lambda: steps(run) > before + 50)
+        run.send("stop_now")
+        assert run.finish().code == 0

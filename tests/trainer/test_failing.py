@@ -1,0 +1,104 @@
+"""A run that cannot go on says why, and what to try."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from training_runs import Finished, running, small_plan, trained
+
+from gpu_studio.plan import Data, Plan
+from gpu_studio.runs import events
+from gpu_studio.runs.diagnosis import explain
+from gpu_studio.runs.state import state_of
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
+
+
+def failure(run: Finished) -> events.Failed:
+    assert run.code == 1, run.log
+    assert run.events[-1] == run.one(events.Failed)
+    return run.one(events.Failed)
+
+
+def test_that_out_of_memory_says_where_how_much_and_what_to_try(tmp_path: Path) -> None:
+    """A real allocator's limit, and a real ResourceExhaustedError: the host's arena, because there is no card."""
+    limit = {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": "64"}
+    plan = small_plan("model.options={ hidden = [8192, 8192] }", "distribution.strategy=mirrored")
+    failed = failure(trained(plan, tmp_path, environment=limit))
+    assert failed.message.startswith("Out of memory on CPU:")
+    assert "MiB" in failed.message
+    assert failed.device
+    assert failed.device.startswith("CPU:")
+    assert len(failed.suggestions) >= 3
+    assert "ResourceExhausted" in failed.traceback
+
+
+def test_that_a_diverging_loss_ends_the_run_before_a_checkpoint_takes_it_in(tmp_path: Path) -> None:
+    diverging = ("training.optimizer=sgd", "training.learning_rate=1e30", "training.epochs=3")
+    plan = small_plan(*diverging, "training.checkpoint.every_steps=1")
+    run = trained(plan, tmp_path)
+    failed = failure(run)
+    assert "diverged" in failed.message
+    assert any("learning_rate" in advice for advice in failed.suggestions)
+    assert None in run.losses.values()
+    for path in run.directory.checkpoints.glob("step-*"):
+        with np.load(path / "weights.npz", allow_pickle=False) as archive:
+            assert np.isfinite(archive["tally/loss"])
+
+
+def test_that_a_device_that_is_not_there_is_named(tmp_path: Path) -> None:
+    plan = small_plan('distribution.devices=["GPU:0"]', "distribution.strategy=one_device")
+    failed = failure(trained(plan, tmp_path))
+    assert "GPU:0" in failed.message
+    assert any("CPU:0" in advice for advice in failed.suggestions)
+
+
+def test_that_data_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    data = tmp_path / "data.npz"
+    data.write_bytes(b"not an archive")
+    failed = failure(trained(small_plan_with_file(data), tmp_path / "runs"))
+    assert str(data) in failed.message
+    assert failed.suggestions
+
+
+def small_plan_with_file(path: Path) -> Plan:
+    return dataclasses.replace(small_plan(), data=Data(file=str(path)))
+
+
+def test_that_an_unknown_option_of_the_optimizer_is_named(tmp_path: Path) -> None:
+    failed = failure(trained(small_plan("training.optimizer=sgd", "training.options={ momentun = 0.9 }"), tmp_path))
+    assert "momentun" in failed.message
+    assert "momentum" in " ".join([failed.message, *failed.suggestions])
+
+
+def test_that_a_crash_of_the_interpreter_is_explained_from_the_log(tmp_path: Path) -> None:
+    with running(small_plan("training.epochs=100000"), tmp_path) as run:
+        run.wait_for(lambda: run.of(events.Checkpoint))
+        os.kill(run.launched.process.pid, signal.SIGSEGV)
+        done = run.finish()
+    assert done.code == -signal.SIGSEGV
+    assert state_of(done.directory) == "lost"
+    explanation = explain(done.directory)
+    assert "segmentation fault" in explanation.message
+    assert any("resume" in advice.lower() for advice in explanation.suggestions)
+
+
+def test_that_a_plan_broken_after_the_launch_is_refused_in_words(tmp_path: Path) -> None:
+    first = trained(small_plan("training.epochs=1"), tmp_path)
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "plan.toml").write_text(first.directory.plan_file.read_text() + "\n[trainnig]\nepochs = 1\n")
+    ended = subprocess.run([sys.executable, "-m", "gpu_studio.trainer", str(broken)], capture_output=True, timeout=60)
+    assert ended.returncode == 1
+    last = (broken / "events.jsonl").read_bytes().splitlines()[-1]
+    told = events.decode(last)
+    assert isinstance(told, events.Failed)
+    assert "trainnig" in told.message
+    assert "training" in told.message

@@ -1,0 +1,144 @@
+"""Losses: a number a sample, computed from what the data and the model give."""
+
+from __future__ import annotations
+
+import made_data
+import numpy as np
+import pytest
+
+from gpu_studio.plan.values import Named, Training
+from gpu_studio.trainer.errors import PlanRefused
+
+pytestmark = pytest.mark.slow
+
+CLASSES, VALUES = made_data.classes((8,), 3), made_data.values((1,))
+LOGITS = np.random.default_rng(1).normal(size=(12, 3)).astype(np.float32)
+IDS = CLASSES.train.y
+ONE_HOT = np.eye(3)[IDS]
+PROBABILITIES = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
+CROSS_ENTROPY = -np.log(PROBABILITIES[np.arange(12), IDS])
+SIGMOID = 1 / (1 + np.exp(-LOGITS))
+SIGNS = 2 * ONE_HOT - 1
+
+
+def a_model(dataset, last=None):
+    import keras
+
+    return keras.Sequential([keras.Input(dataset.sample_shape), keras.layers.Dense(dataset.outputs, activation=last)])
+
+
+def loss_of(name, dataset=CLASSES, last=None, **options):
+    from gpu_studio.trainer.keras_objects import make_loss
+
+    return make_loss(Training(loss=Named(name, options)), dataset, a_model(dataset, last))
+
+
+EXPECTED = {
+    "auto": CROSS_ENTROPY,
+    "sparse_categorical_crossentropy": CROSS_ENTROPY,
+    "SparseCategoricalCrossentropy": CROSS_ENTROPY,
+    "categorical_crossentropy": CROSS_ENTROPY,
+    "kl_divergence": CROSS_ENTROPY,
+    "CategoricalGeneralizedCrossEntropy": (1 - np.exp(-CROSS_ENTROPY) ** 0.5) / 0.5,
+    "BinaryCrossentropy": -(ONE_HOT * np.log(SIGMOID) + (1 - ONE_HOT) * np.log(1 - SIGMOID)).mean(axis=1),
+    "hinge": np.maximum(1 - SIGNS * LOGITS, 0).mean(axis=1),
+    "squared_hinge": (np.maximum(1 - SIGNS * LOGITS, 0) ** 2).mean(axis=1),
+    # Keras' own formula: the best of the other classes counts as 0 at least.
+    "categorical_hinge": np.maximum(((1 - ONE_HOT) * LOGITS).max(axis=1) - (ONE_HOT * LOGITS).sum(axis=1) + 1, 0),
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_that_a_loss_of_classes_is_that_of_its_formula(name):
+    losses = np.asarray(loss_of(name)(IDS, LOGITS))
+    assert (losses.shape, losses.dtype) == ((12,), np.float32)
+    np.testing.assert_allclose(losses, EXPECTED[name], rtol=1e-4, atol=1e-5)
+
+
+def error(predicted):
+    return np.abs(predicted - VALUES.train.y)[:, 0]
+
+
+PREDICTED = np.linspace(-1, 3, 12, dtype=np.float32)[:, None]
+OF_VALUES = {
+    "auto": error(PREDICTED) ** 2,
+    "mse": error(PREDICTED) ** 2,
+    "MeanAbsoluteError": error(PREDICTED),
+    "huber": np.where(error(PREDICTED) <= 1, error(PREDICTED) ** 2 / 2, error(PREDICTED) - 0.5),
+    "log_cosh": np.log(np.cosh(error(PREDICTED))),
+    "mape": 100 * error(PREDICTED) / np.abs(VALUES.train.y[:, 0]),
+}
+
+
+@pytest.mark.parametrize("name", OF_VALUES)
+def test_that_a_loss_of_values_is_that_of_its_formula(name):
+    losses = np.asarray(loss_of(name, VALUES)(VALUES.train.y, PREDICTED))
+    assert losses.shape == (12,)
+    np.testing.assert_allclose(losses, OF_VALUES[name], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["auto", "categorical_crossentropy", "kl_divergence"])
+def test_that_a_model_that_ends_in_a_softmax_is_not_given_another(name):
+    losses = np.asarray(loss_of(name, last="softmax")(IDS, PROBABILITIES))
+    np.testing.assert_allclose(losses, CROSS_ENTROPY, rtol=1e-4)
+
+
+def test_that_a_softmax_layer_counts_as_a_softmax():
+    import keras
+
+    from gpu_studio.trainer.keras_objects.tasks import ends_in_logits
+
+    layers = keras.layers
+    inputs = keras.Input((8,))
+    scores = layers.Dense(3)(inputs)
+    endings = {layers.Softmax: False, lambda: layers.Activation("softmax"): False, lambda: layers.ReLU(): True}
+    for ending, logits in endings.items():
+        assert ends_in_logits(keras.Model(inputs, ending()(scores))) is logits
+
+
+def test_that_options_reach_keras():
+    smoothed = np.asarray(loss_of("categorical_crossentropy", label_smoothing=0.3)(IDS, LOGITS))
+    labels = ONE_HOT * 0.7 + 0.1
+    np.testing.assert_allclose(smoothed, -(labels * np.log(PROBABILITIES)).sum(axis=1), rtol=1e-4)
+
+
+def test_that_half_precision_outputs_give_a_loss_in_float32():
+    losses = loss_of("auto")(IDS, LOGITS.astype(np.float16))
+    assert losses.dtype == "float32"
+
+
+@pytest.mark.parametrize("name", ["mse", "MeanSquaredError", "mean_absolute_error", "huber"])
+def test_that_a_loss_for_other_targets_is_refused_with_what_fits(name):
+    with pytest.raises(PlanRefused, match="does not fit made classes: its targets are ids of 3 classes") as refused:
+        loss_of(name)
+    assert f'"{name}"' in refused.value.message
+    assert "sparse_categorical_crossentropy" in refused.value.suggestions[1]
+
+
+def test_that_cross_entropy_of_values_is_refused():
+    with pytest.raises(PlanRefused, match="its targets are measured values, one a sample"):
+        loss_of("categorical_crossentropy", VALUES)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words", "advice"),
+    [
+        ("crossentropi", {}, r'training\.loss\.name is "crossentropi"', "crossentropy"),
+        ("Dice", {}, r'training\.loss\.name is "Dice"', ""),
+        (
+            "auto",
+            {"from_logit": True},
+            r"options\.from_logit is not an option of sparse_categorical_crossentropy",
+            "from_logits",
+        ),
+        ("auto", {"from_logits": 1}, r"options\.from_logits is 1 \(a whole number\)", "true or false"),
+        ("auto", {"ignore_class": 0.5}, r"options\.ignore_class is 0\.5", "whole number"),
+        ("auto", {"reduction": "sum"}, r"options\.reduction is not an option", ""),
+        ("categorical_crossentropy", {"label_smoothing": 2.0}, r"options\.label_smoothing is 2\.0", "below 1"),
+        ("CategoricalFocalCrossentropy", {"gamma": float("nan")}, r"options\.gamma is nan", "number"),
+    ],
+)
+def test_that_a_wrong_name_or_option_is_refused_with_advice(name, options, words, advice):
+    with pytest.raises(PlanRefused, match=words) as refused:
+        loss_of(name, **options)
+    assert advice in refused.value.suggestions[0]

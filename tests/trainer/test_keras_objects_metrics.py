@@ -1,0 +1,140 @@
+"""Metrics: named as Keras names them, shown what they want to see, and sums that replicas can share."""
+
+from __future__ import annotations
+
+import made_data
+import numpy as np
+import pytest
+
+from gpu_studio.plan.keras_names import LOSSES_OF, METRICS_OF, result_name
+from gpu_studio.plan.values import Named, Training
+from gpu_studio.trainer.errors import PlanRefused
+
+pytestmark = pytest.mark.slow
+
+CLASSES, VALUES = made_data.classes((8,), 3), made_data.values((1,))
+LOGITS = np.random.default_rng(1).normal(size=(12, 3)).astype(np.float32)
+IDS = CLASSES.train.y
+PROBABILITIES = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
+PREDICTED = np.linspace(-1, 3, 12, dtype=np.float32)[:, None]
+NEEDED = {
+    "precision_at_recall": {"recall": 0.5},
+    "recall_at_precision": {"precision": 0.3},
+    "sensitivity_at_specificity": {"specificity": 0.5},
+    "specificity_at_sensitivity": {"sensitivity": 0.5},
+}
+
+
+def metrics_of(*metrics, dataset=CLASSES, last=None):
+    import keras
+
+    from gpu_studio.trainer.keras_objects import make_metrics
+
+    model = keras.Sequential([keras.Input(dataset.sample_shape), keras.layers.Dense(dataset.outputs, activation=last)])
+    named = tuple(metric if isinstance(metric, Named) else Named(metric) for metric in metrics)
+    return make_metrics(Training(metrics=named), dataset, model)
+
+
+def result(metric, targets, outputs) -> float:
+    metric.reset_state()
+    metric.update_state(targets, outputs)
+    return float(metric.result())
+
+
+def all_of(dataset):
+    """Every metric that fits the data, with the options that it cannot do without."""
+    return [Named(name, NEEDED.get(name, {})) for name in METRICS_OF[dataset.task]]
+
+
+def test_that_auto_is_accuracy_for_classes_and_the_absolute_error_for_values():
+    (accuracy,), (error,) = metrics_of("auto"), metrics_of("auto", dataset=VALUES)
+    assert (accuracy.name, error.name) == ("accuracy", "mean_absolute_error")
+    assert result(accuracy, IDS, LOGITS) == pytest.approx((LOGITS.argmax(axis=1) == IDS).mean())
+    expected = np.abs(PREDICTED - VALUES.train.y).mean()
+    assert result(error, VALUES.train.y, PREDICTED) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("last", [None, "softmax"])
+def test_that_metrics_see_ids_or_one_hot_labels_and_logits_or_probabilities(last):
+    outputs = LOGITS if last is None else PROBABILITIES
+    got = {
+        metric.name: result(metric, IDS, outputs)
+        for metric in metrics_of(*[named for named in all_of(CLASSES) if named.name != "categorical_hinge"], last=last)
+    }
+    right = PROBABILITIES[np.arange(12), IDS]
+    chosen = PROBABILITIES > 0.5
+    one_hot = np.eye(3)[IDS].astype(bool)
+    assert got["categorical_accuracy"] == got["sparse_categorical_accuracy"] == got["accuracy"]
+    assert got["categorical_crossentropy"] == pytest.approx(-np.log(right).mean(), rel=1e-4)
+    assert got["sparse_categorical_crossentropy"] == pytest.approx(-np.log(right).mean(), rel=1e-4)
+    assert got["precision"] == pytest.approx((chosen & one_hot).sum() / chosen.sum(), rel=1e-4)
+    assert got["recall"] == pytest.approx((chosen & one_hot).sum() / one_hot.sum(), rel=1e-4)
+    wins = [(p > q) + (p == q) / 2 for p in PROBABILITIES[one_hot] for q in PROBABILITIES[~one_hot]]
+    assert got["auc"] == pytest.approx(np.mean(wins), abs=0.02)
+
+
+@pytest.mark.parametrize("dataset", [CLASSES, VALUES], ids=["classes", "values"])
+def test_that_what_replicas_add_to_any_metric_can_be_summed(dataset):
+    targets = dataset.train.y
+    outputs = LOGITS if dataset is CLASSES else PREDICTED
+    for metric in metrics_of(*all_of(dataset), dataset=dataset):
+        whole = result(metric, targets, outputs)
+        metric.reset_state()
+        start = [np.asarray(v) for v in metric.variables]
+        parts = [
+            metric.stateless_update_state(start, targets[part], outputs[part], sample_weight=np.ones(6, np.float32))
+            for part in (slice(0, 6), slice(6, 12))
+        ]
+        joint = [a + sum(np.asarray(p) - a for p in changed) for a, *changed in zip(start, *parts, strict=True)]
+        assert float(metric.stateless_result(joint)) == pytest.approx(whole, rel=1e-4, abs=1e-6), metric.name
+
+
+def test_that_names_are_keras_names_without_a_running_number():
+    wanted = [Named("AUC"), Named("F1Score"), Named("PrecisionAtRecall", {"recall": 0.5}), Named("acc")]
+    for _ in range(2):
+        names = [metric.name for metric in metrics_of(*wanted)]
+        assert names == ["auc", "f1_score", "precision_at_recall", "accuracy"]
+
+
+@pytest.mark.parametrize("dataset", [CLASSES, VALUES], ids=["classes", "values"])
+def test_that_the_names_are_those_that_a_plan_can_monitor(dataset):
+    metrics = metrics_of(*all_of(dataset), dataset=dataset)
+    assert [metric.name for metric in metrics] == [result_name(name) for name in METRICS_OF[dataset.task]]
+
+
+def test_that_only_metrics_of_the_plans_vocabulary_have_wants():
+    from gpu_studio.trainer.keras_objects import losses, metrics
+
+    assert set(metrics._WANTS) < set(METRICS_OF["classes"])
+    assert set(losses._WANTS) < set(LOSSES_OF["classes"])
+
+
+def test_that_options_reach_keras():
+    (top,) = metrics_of(Named("sparse_top_k_categorical_accuracy", {"k": 1}))
+    assert result(top, IDS, LOGITS) == pytest.approx((LOGITS.argmax(axis=1) == IDS).mean())
+
+
+@pytest.mark.parametrize(
+    ("metrics", "words"),
+    [
+        (["auto", "accuracy"], r"training\.metrics names accuracy twice"),
+        ([Named("AUC", {"name": "mine"})], r"options\.name is not an option of auc"),
+        (["auto", "mse"], r'training\.metrics\[1\]\.name is "mse", which does not fit made classes'),
+        (["PearsonCorrelation"], r'name is "PearsonCorrelation"'),
+        (["acuracy"], r'name is "acuracy"'),
+        (["PrecisionAtRecall"], "precision_at_recall needs the option recall"),
+        ([Named("AUC", {"curve": "x"})], "Keras does not take the options of auc"),
+        ([Named("AUC", {"from_logits": True})], "from_logits is not an option of auc"),
+        ([Named("top_k_categorical_accuracy", {"k": 0})], r"options\.k is 0"),
+        ([Named("F1Score", {"average": 1})], r"options\.average is 1"),
+    ],
+)
+def test_that_a_wrong_metric_is_refused_in_words(metrics, words):
+    with pytest.raises(PlanRefused, match=words) as refused:
+        metrics_of(*metrics)
+    assert refused.value.suggestions
+
+
+def test_that_accuracy_of_values_is_refused():
+    with pytest.raises(PlanRefused, match=r'"accuracy", which does not fit made values: .* measured values'):
+        metrics_of("accuracy", dataset=VALUES)

@@ -1,0 +1,86 @@
+"""Every strategy trains the same model: losses, metrics and weights are those of one device.
+
+The batch of 256 does not divide the data, so the last batch is a part, and the parts of the replicas differ.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from training_runs import Finished, small_plan, trained
+
+from gpu_studio.runs import events
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+STRATEGIES = {
+    "one_device": ["distribution.strategy=one_device", 'distribution.devices=["CPU:2"]'],
+    "mirrored, auto": ["distribution.strategy=mirrored"],
+    "mirrored, ring": ["distribution.strategy=mirrored", "distribution.all_reduce=ring"],
+    "mirrored, hierarchical_copy": ["distribution.strategy=mirrored", "distribution.all_reduce=hierarchical_copy"],
+    "mirrored, reduction_to_one_device": [
+        "distribution.strategy=mirrored",
+        "distribution.all_reduce=reduction_to_one_device",
+    ],
+    "mirrored, batch per replica": [
+        "distribution.strategy=mirrored",
+        "training.batch_scope=replica",
+        "training.batch_size=64",
+    ],
+    "central_storage": ["distribution.strategy=central_storage"],
+}
+OPTIMIZERS = {
+    "adam": ["training.optimizer=adam"],
+    "sgd": ["training.optimizer=sgd", "training.learning_rate=0.1", "training.options={ global_clipnorm = 0.5 }"],
+}
+RELATIVE, ABSOLUTE = 1e-5, 1e-5
+
+
+@pytest.fixture(scope="module", params=OPTIMIZERS)
+def runs_of(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Finished]:
+    """One run under each strategy, two at a time."""
+    folder = tmp_path_factory.mktemp("parity")
+    plans = {name: small_plan(*OPTIMIZERS[request.param], *more) for name, more in {"none": [], **STRATEGIES}.items()}
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(plans, pool.map(lambda plan: trained(plan, folder), plans.values()), strict=True))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_that_a_strategy_trains_the_same_model_as_no_strategy(runs_of: dict[str, Finished], strategy: str) -> None:
+    reference, run = runs_of["none"], runs_of[strategy]
+    assert run.code == 0, run.log
+    assert len(run.epochs) == len(reference.epochs) == 2
+    for mine, theirs in zip(run.epochs, reference.epochs, strict=True):
+        assert set(mine) == {"loss", "accuracy", "val_loss", "val_accuracy"}
+        assert mine == pytest.approx(theirs, rel=RELATIVE)
+    assert run.one(events.Finished).metrics == pytest.approx(reference.one(events.Finished).metrics, rel=RELATIVE)
+    for name, weights in reference.weights().items():
+        np.testing.assert_allclose(run.weights()[name], weights, rtol=0, atol=ABSOLUTE)
+
+
+def test_that_the_losses_of_every_step_are_the_same(runs_of: dict[str, Finished]) -> None:
+    reference = runs_of["none"].losses
+    for run in runs_of.values():
+        assert run.losses == pytest.approx(reference, rel=RELATIVE)
+
+
+def test_that_the_devices_event_says_where_the_replicas_are(runs_of: dict[str, Finished]) -> None:
+    told = {name: run.one(events.Devices) for name, run in runs_of.items()}
+    assert told["none"].replicas == ["CPU:0"]
+    assert told["one_device"].replicas == ["CPU:2"]
+    assert told["mirrored, ring"].replicas == ["CPU:0", "CPU:1", "CPU:2", "CPU:3"]
+    assert told["mirrored, ring"].all_reduce == "ring"
+    assert told["central_storage"].parameter_device == "CPU:0"
+    assert runs_of["mirrored, auto"].one(events.Model).replica_batches == [64, 64, 64, 64]
+
+
+def test_that_the_parts_of_the_mirrored_model_lie_on_their_devices(
+    runs_of: dict[str, Finished],
+) -> None:
+    """A weight that did not move shows up here as memory that is not where the plan says."""
+    rows = {row.device: row.current for row in runs_of["mirrored, auto"].of(events.Memory)[-1].devices}
+    assert rows["CPU:0"] == rows["CPU:1"] == rows["CPU:2"] == rows["CPU:3"] > 0
+    alone = {row.device: row.current for row in runs_of["one_device"].of(events.Memory)[-1].devices}
+    assert alone["CPU:2"] > 0 == alone["CPU:0"] == alone["CPU:1"] == alone["CPU:3"]

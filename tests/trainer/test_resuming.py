@@ -1,0 +1,117 @@
+"""A run that was stopped, or killed, and resumed trains exactly what one trains that never stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from training_runs import Finished, running, small_plan, trained
+
+from gpu_studio.runs import events
+from gpu_studio.runs.lineage import read_history
+from gpu_studio.runs.resume import choose
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+# Many short calls, so that there is time to stop in mid-epoch; dropout, so that random state matters.
+SETTINGS = (
+    "training.batch_size=16",
+    "training.steps_per_call=1",
+    "training.epochs=3",
+    "training.learning_rate=0.003",
+    "model.options={ hidden = [64, 64], dropout = 0.3 }",
+    'training.schedule={ name = "cosine" }',
+)
+MIRRORED = ("distribution.strategy=mirrored", 'distribution.devices=["CPU:0", "CPU:1"]')
+
+
+@pytest.fixture(scope="module", params=[(), MIRRORED], ids=["none", "mirrored"])
+def strategy(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    return tuple(request.param)
+
+
+@pytest.fixture(scope="module")
+def whole(strategy: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """The run that was never stopped."""
+    run = trained(small_plan(*SETTINGS, *strategy), tmp_path_factory.mktemp("whole"))
+    assert run.code == 0, run.log
+    return run
+
+
+def resumed(first: Finished, runs: Path, *settings: str) -> Finished:
+    run = trained(small_plan(*SETTINGS, *settings), runs, resume=choose(first.directory))
+    assert run.code == 0, run.log
+    return run
+
+
+def steps_per_epoch(run: Finished) -> int:
+    return run.one(events.Model).steps_per_epoch
+
+
+def test_that_a_run_stopped_in_mid_epoch_goes_on_as_if_it_had_not(
+    whole: Finished, strategy: tuple[str, ...], tmp_path: Path
+) -> None:
+    with running(small_plan(*SETTINGS, *strategy), tmp_path) as run:
+        run.wait_for(lambda: len(run.of(events.Steps)) > 100)
+        run.send("stop")
+        first = run.finish()
+    assert first.one(events.Finished).reason == "stopped"
+    stopped_at = first.one(events.Finished).step
+    assert stopped_at % steps_per_epoch(first), "stopped between two epochs: the test shows nothing"
+    second = resumed(first, tmp_path, *strategy)
+    assert min(second.losses) == stopped_at
+    assert first.losses | second.losses == pytest.approx(whole.losses, rel=1e-6)
+    assert second.epochs[-1] == pytest.approx(whole.epochs[-1], rel=1e-6)
+    assert (first.epochs + second.epochs)[1] == pytest.approx(whole.epochs[1], rel=1e-6)
+
+
+def test_that_a_killed_run_goes_on_from_its_last_checkpoint(
+    whole: Finished, strategy: tuple[str, ...], tmp_path: Path
+) -> None:
+    plan = small_plan(*SETTINGS, *strategy, "training.checkpoint.every_steps=30")
+    with running(plan, tmp_path) as run:
+        run.wait_for(lambda: len(run.of(events.Checkpoint)) >= 4)
+        run.kill()
+        first = run.finish()
+    assert not first.of(events.Finished)
+    second = resumed(first, tmp_path, *strategy)
+    begun = min(second.losses)
+    assert begun % 30 == 0 or begun % steps_per_epoch(first) == 0
+    kept = {step: loss for step, loss in first.losses.items() if step < begun}
+    assert kept | second.losses == pytest.approx(whole.losses, rel=1e-6)
+    assert [event.seq for event in first.events] == list(range(len(first.events)))
+    history = read_history(second.directory)
+    assert history.state == "finished"
+
+
+def test_that_a_run_goes_on_under_another_strategy(tmp_path: Path) -> None:
+    plain = (*SETTINGS, "model.options={ hidden = [64, 64] }")
+    whole = trained(small_plan(*plain), tmp_path)
+    with running(small_plan(*plain), tmp_path) as run:
+        run.wait_for(lambda: len(run.of(events.Steps)) > 100)
+        run.send("stop")
+        first = run.finish()
+    second = resumed(first, tmp_path, "model.options={ hidden = [64, 64] }", "distribution.strategy=central_storage")
+    assert second.one(events.Devices).strategy == "central_storage"
+    assert first.losses | second.losses == pytest.approx(whole.losses, rel=1e-5)
+
+
+def test_that_other_data_start_the_epoch_anew_and_say_so(tmp_path: Path) -> None:
+    with running(small_plan(*SETTINGS), tmp_path) as run:
+        run.wait_for(lambda: len(run.of(events.Steps)) > 100)
+        run.send("stop")
+        first = run.finish()
+    second = resumed(first, tmp_path, "training.seed=7")
+    (warning,) = second.of(events.Warned)
+    assert "seed" in warning.message
+    assert second.of(events.Steps)[0].first_step == first.one(events.Finished).step
+    assert second.of(events.Epoch)[0].epoch == first.one(events.Finished).epoch + 1
+
+
+def test_that_another_model_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    first = trained(small_plan(), tmp_path)
+    second = trained(
+        small_plan("model.options={ hidden = [33] }", "training.epochs=4"), tmp_path, resume=choose(first.directory)
+    )
+    assert second.code == 1
+    assert "another model" in second.one(events.Failed).message

@@ -1,0 +1,182 @@
+"""Whole runs: what a plan asks for is what is trained, told and written."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from training_runs import Finished, small_plan, trained
+
+from gpu_studio.plan import Data, Model, Plan
+from gpu_studio.runs import events
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
+
+MIRRORED = ("distribution.strategy=mirrored", 'distribution.devices=["CPU:0", "CPU:1"]')
+IMAGES = Data(name="synthetic", options={"shape": [32, 32, 3], "samples": 90, "classes": 3})
+TOKENS = Data(name="synthetic", options={"shape": [28, 28, 1], "samples": 90, "classes": 4})
+
+
+def done(plan: Plan, runs: Path) -> Finished:
+    run = trained(plan, runs)
+    assert run.code == 0, run.of(events.Failed) or run.log
+    return run
+
+
+def with_model(name: str, data: Data, *settings: str, **options: object) -> Plan:
+    plan = small_plan("training.epochs=2", "training.batch_size=32", *MIRRORED, *settings)
+    return dataclasses.replace(plan, model=Model(name=name, options=options), data=data)
+
+
+@pytest.mark.parametrize(
+    ("model", "data"),
+    [
+        ("lenet", TOKENS),
+        ("cnn", TOKENS),
+        ("cifar_cnn", IMAGES),
+        ("resnet20", IMAGES),
+        ("transformer", TOKENS),
+        ("linear", Data(name="regression", options={"samples": 90})),
+    ],
+)
+def test_that_every_built_in_model_trains_on_two_replicas(tmp_path: Path, model: str, data: Data) -> None:
+    """65 training samples in batches of 32 leave a last batch of one: one replica has nothing to do, and no NaN."""
+    run = done(with_model(model, data), tmp_path)
+    told = run.one(events.Model)
+    assert (told.train_samples, told.validation_samples, told.test_samples) == (73, 8, 9)
+    assert told.parameters == sum(layer.parameters for layer in told.layers) > 0
+    assert told.replica_batches == [16, 16]
+    assert None not in run.losses.values()
+    assert all(np.isfinite(weights).all() for weights in run.weights().values())
+    assert run.epochs[-1]["val_loss"] is not None
+
+
+def test_that_a_last_batch_smaller_than_the_replicas_harms_no_statistics(tmp_path: Path) -> None:
+    data = dataclasses.replace(
+        IMAGES, options={**IMAGES.options, "samples": 65}, validation_fraction=0, test_fraction=0
+    )
+    run = done(with_model("cifar_cnn", data), tmp_path)
+    assert run.one(events.Model).train_samples % 32 == 1
+    assert None not in run.losses.values()
+    assert all(np.isfinite(weights).all() for weights in run.weights().values())
+
+
+def test_that_the_starter_models_learn_the_digits(tmp_path: Path) -> None:
+    run = done(small_plan("training.epochs=15", "training.batch_size=64", "model.options={}"), tmp_path)
+    assert run.epochs[-1]["val_accuracy"] > 0.93
+    assert run.one(events.Finished).metrics["test_accuracy"] > 0.9
+
+
+def test_that_linear_regression_finds_the_line(tmp_path: Path) -> None:
+    line = Data(name="regression", options={"samples": 500, "slope": 3.0, "intercept": -1.0, "noise": 0.05})
+    settings = ("training.epochs=30", "training.optimizer=sgd", "training.learning_rate=0.1", "training.batch_size=32")
+    run = done(dataclasses.replace(small_plan(*settings), model=Model(name="linear"), data=line), tmp_path)
+    slope, intercept = (float(values.ravel()[0]) for _, values in sorted(run.weights().items()))
+    assert slope == pytest.approx(3.0, abs=0.1)
+    assert intercept == pytest.approx(-1.0, abs=0.1)
+    assert "mean_absolute_error" in run.epochs[-1]
+
+
+@pytest.mark.parametrize("strategy", ["none", "mirrored", "central_storage"])
+def test_that_mixed_precision_trains_and_is_told(tmp_path: Path, strategy: str) -> None:
+    run = done(small_plan("training.mixed_precision=true", f"distribution.strategy={strategy}"), tmp_path)
+    assert run.one(events.Model).precision == "mixed_bfloat16"
+    assert run.epochs[-1]["loss"] < run.epochs[0]["loss"]
+    assert all(weights.dtype == np.float32 for weights in run.weights().values())
+
+
+def test_that_the_learning_rate_follows_its_schedule(tmp_path: Path) -> None:
+    settings = ("training.steps_per_call=1", "training.epochs=4", "training.learning_rate=0.01")
+    run = done(small_plan(*settings, 'training.schedule={ name = "cosine" }'), tmp_path)
+    rates = [event.value for event in run.of(events.LearningRate)]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] == pytest.approx(0.01, rel=0.05)
+    assert rates[-1] < 0.001
+
+
+def test_that_training_stops_early_and_gives_back_the_best_weights(tmp_path: Path) -> None:
+    settings = ("training.epochs=60", "training.learning_rate=0.1", "training.optimizer=sgd", "training.batch_size=32")
+    rule = 'training.early_stopping={ monitor = "val_loss", patience = 2, restore_best = true }'
+    run = done(small_plan(*settings, rule), tmp_path)
+    end = run.one(events.Finished)
+    values = [epoch["val_loss"] for epoch in run.epochs]
+    assert end.reason == "early_stopping"
+    assert len(values) == end.epoch < 60
+    assert min(values) == values[-3] < min(values[-2:])
+
+
+def test_that_every_event_is_numbered_and_ends_with_the_only_terminal_one(tmp_path: Path) -> None:
+    run = done(small_plan(), tmp_path)
+    assert [event.seq for event in run.events] == list(range(len(run.events)))
+    assert [event.time for event in run.events] == sorted(event.time for event in run.events)
+    kinds = [type(event) for event in run.events]
+    assert kinds[0] is events.Started
+    assert kinds[-1] is events.Finished
+    assert kinds.index(events.Devices) < kinds.index(events.Model) < kinds.index(events.Steps)
+    assert sum(event.samples for event in run.of(events.Steps)) == 2 * run.one(events.Model).train_samples
+    assert all(event.seconds >= event.input_seconds >= 0 for event in run.of(events.Steps))
+
+
+def test_that_memory_is_told_for_every_logical_device_and_the_host(tmp_path: Path) -> None:
+    rows = done(small_plan("distribution.strategy=mirrored"), tmp_path).of(events.Memory)[-1].devices
+    assert [(row.device, row.source) for row in rows] == [
+        ("CPU:0", "variables"),
+        ("CPU:1", "variables"),
+        ("CPU:2", "variables"),
+        ("CPU:3", "variables"),
+        ("host", "host"),
+    ]
+    weights = (784 * 32 + 32 + 32 * 10 + 10) * 4
+    assert 3 * weights <= rows[0].current < 3 * weights + 100
+    assert rows[-1].peak >= rows[-1].current > 4 * 3 * weights
+
+
+def test_that_scalars_are_written_for_tensorboard_and_as_csv(tmp_path: Path) -> None:
+    run = done(small_plan(), tmp_path)
+    with run.directory.scalars_file.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {(row["epoch"], row["name"]) for row in rows} >= {("1", "loss"), ("2", "val_accuracy")}
+    told = run.epochs[1]["val_loss"]
+    (written,) = [float(row["value"]) for row in rows if (row["epoch"], row["name"]) == ("2", "val_loss")]
+    assert written == pytest.approx(told)
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    board = EventAccumulator(str(run.directory.tensorboard))
+    board.Reload()
+    assert {"train/loss", "train/learning_rate", "epoch/val_loss"} <= set(board.Tags()["tensors"])
+
+
+def test_that_an_npz_file_trains_and_no_split_is_left_out(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50, 6)).astype(np.float32)
+    np.savez(tmp_path / "mine.npz", x=x, y=(x[:, 0] > 0).astype(np.int64))
+    plan = dataclasses.replace(small_plan("training.batch_size=7"), data=Data(file=str(tmp_path / "mine.npz")))
+    told = done(plan, tmp_path / "runs").one(events.Model)
+    assert told.train_samples + told.validation_samples + told.test_samples == 50
+
+
+def test_that_without_validation_and_test_data_nothing_of_them_is_told(tmp_path: Path) -> None:
+    plan = small_plan("data.validation_fraction=0.0", "data.test_fraction=0.0")
+    run = done(plan, tmp_path)
+    assert set(run.epochs[0]) == {"loss", "accuracy"}
+    assert run.one(events.Finished).metrics == {}
+    assert any(event.best for event in run.of(events.Checkpoint))
+
+
+def test_that_only_the_owner_can_read_a_run(tmp_path: Path) -> None:
+    run = done(small_plan(), tmp_path / "runs")
+    for path in [run.directory.path, *run.directory.path.rglob("*")]:
+        assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
+
+
+def test_that_a_run_switched_to_quiet_still_tells_epochs_and_its_end(tmp_path: Path) -> None:
+    run = trained(small_plan(), tmp_path, environment={"GPU_STUDIO_TELEMETRY": "off"})
+    assert run.code == 0
+    assert len(run.epochs) == 2
+    assert not run.of(events.Steps)
+    assert not run.of(events.Memory)
+    assert json.loads(run.directory.events_file.read_bytes().splitlines()[-1])["event"] == "finished"
