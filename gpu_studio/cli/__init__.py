@@ -1,0 +1,24 @@
+"""The command line: each command is a few lines over the other packages.
+
+Importing it costs next to nothing: a command imports what it needs when it runs, so that `--help` is there at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpu_studio.cli.entry import run_command, show_window
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command in `argv` (by default the process's own), and return its exit code.
+
+    0: done. 1: the run failed. 2: refused, with nothing done. 3: the run was stopped before its end. 4: the run was
+    lost. 130: interrupted.
+    """
+    return run_command(argv)
+
+
+def window() -> int:
+    """Open the window, and return its exit code."""
+    return show_window(None, None)

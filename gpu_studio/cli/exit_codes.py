@@ -1,0 +1,20 @@
+"""What the exit code of a command means."""
+
+from __future__ import annotations
+
+from typing import Final
+
+OK: Final = 0
+FAILED: Final = 1
+REFUSED: Final = 2
+STOPPED: Final = 3
+LOST: Final = 4
+INTERRUPTED: Final = 130
+
+EXPLAINED: Final = """exit codes:
+  0    done
+  1    the run failed
+  2    refused, with nothing done
+  3    the run was stopped before its end
+  4    the run was lost
+  130  interrupted"""

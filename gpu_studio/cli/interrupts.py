@@ -1,0 +1,122 @@
+"""What Ctrl+C does while a run is followed."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.stop import Patience, StopLadder
+
+_PATIENCE_NOW = Patience(asked=10.0, terminated=5.0)
+
+
+class Interrupts:
+    """Counts Ctrl+C, and wakes whoever waits."""
+
+    def __init__(self) -> None:
+        self._wake = threading.Event()
+        self._count = 0
+
+    def wait(self, seconds: float) -> None:
+        """Wait so long, or until Ctrl+C."""
+        self._wake.wait(seconds)
+
+    def take(self) -> int:
+        """Return how many came since the last time."""
+        count, self._count = self._count, 0
+        self._wake.clear()
+        return count
+
+    def note(self) -> None:
+        """Take note of one."""
+        self._count += 1
+        self._wake.set()
+
+
+@contextmanager
+def counted_interrupts() -> Iterator[Interrupts]:
+    """Count Ctrl+C instead of breaking off, until the end of the block."""
+    interrupts = Interrupts()
+    before = signal.signal(signal.SIGINT, lambda _number, _frame: interrupts.note())
+    try:
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class Reaction(Protocol):
+    """What follows from Ctrl+C; `leave` says to follow the run no more."""
+
+    leave: bool
+
+    def interrupted(self) -> None:
+        """Ctrl+C was pressed."""
+
+    def tick(self) -> None:
+        """A moment has passed."""
+
+
+class StopRun:
+    """The first Ctrl+C asks for a stop with a checkpoint, the second for one without, each further one is harder."""
+
+    def __init__(self, run: RunDirectory, say: Callable[[str], None]) -> None:
+        self.leave = False
+        self._run = run
+        self._say = say
+        self._pressed = 0
+        self._ladder: StopLadder | None = None
+        self._stage = ""
+
+    def interrupted(self) -> None:
+        """Go on to the next way to stop."""
+        self._pressed += 1
+        if self._pressed == 1:
+            self._ladder = StopLadder(self._run)
+            self._say("Stopping, with a checkpoint. Ctrl+C again stops it now, without one.")
+        elif self._pressed == 2:
+            self._ladder = StopLadder(self._run, now=True, patience=_PATIENCE_NOW)
+            self._say("Stopping now. Ctrl+C again ends the process.")
+        elif self._ladder:
+            self._ladder.escalate()
+        self._tell_stage()
+
+    def tick(self) -> None:
+        """Let the ladder go on."""
+        if self._ladder:
+            self._ladder.advance()
+            self._tell_stage()
+
+    def _tell_stage(self) -> None:
+        if self._ladder is None:
+            return
+        told = self._ladder.problem or _STAGES.get(self._ladder.stage, "")
+        if told and told != self._stage:
+            self._stage = told
+            self._say(told)
+
+
+class LeaveRun:
+    """Ctrl+C stops the following, and leaves the run alive."""
+
+    def __init__(self, run: RunDirectory, say: Callable[[str], None]) -> None:
+        self.leave = False
+        self._run = run
+        self._say = say
+
+    def interrupted(self) -> None:
+        """Leave."""
+        self.leave = True
+        self._say(f"The run goes on. Stop it with: gpu-studio runs stop {self._run.id}")
+
+    def tick(self) -> None:
+        """Nothing is under way."""
+
+
+_STAGES = {
+    "terminated": "It has not stopped: sent SIGTERM.",
+    "killed": "It has not stopped: sent SIGKILL.",
+}

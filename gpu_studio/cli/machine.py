@@ -1,0 +1,25 @@
+"""The machine that a plan is held against."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpu_studio import hardware
+from gpu_studio.cli.output import RefusedError
+from gpu_studio.plan import Machine
+
+
+def this_machine() -> Machine:
+    """Ask this machine what it has."""
+    return hardware.inventory()
+
+
+def described_machine(path: Path) -> Machine:
+    """Read a machine from a file as `python -m gpu_studio.hardware` writes it.
+
+    Raises RefusedError for what is no such file, OSError if it cannot be read.
+    """
+    try:
+        return hardware.parse_inventory(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RefusedError(f"{path} describes no machine: {error}") from error

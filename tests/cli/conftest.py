@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_runs import PATIENCE_S, PLAN, ended, eventually, fake_trainer, start
+
+from gpu_studio import hardware
+from gpu_studio.cli import main
+from gpu_studio.plan import Machine, save
+from gpu_studio.runs.catalogue import directories
+from gpu_studio.runs.launch import TRAINER_VARIABLE, trainer_environment
+from gpu_studio.runs.lock import held, holder
+
+__all__ = ["ended", "start"]
+
+COMMAND = [sys.executable, "-m", "gpu_studio"]
+
+
+@dataclass
+class Answer:
+    """What a command gave back."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def documents(self) -> list[Any]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@pytest.fixture
+def gpu_studio(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
+    """Run a command in this process."""
+
+    def run(*arguments: str | Path) -> Answer:
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        return Answer(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def gpu_studio_process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start a command in a process of its own."""
+    started: list[subprocess.Popen[str]] = []
+
+    def run(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        process = subprocess.Popen([*COMMAND, *map(str, arguments)], env=trainer_environment({}), text=True, **streams)
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate(timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """A machine with four cores and no card, without asking NVML each time."""
+    found = Machine(cpu_cores=4, memory_mib=8192, why_no_cards="there is no NVIDIA driver")
+    monkeypatch.setattr(hardware, "inventory", lambda: found)
+    return found
+
+
+@pytest.fixture
+def trainer(monkeypatch: pytest.MonkeyPatch, runs_dir: Path) -> Iterator[Callable[..., None]]:
+    """Choose what the small trainer does in the commands that follow; those that still live at the end are killed."""
+
+    def behaves(*flags: str) -> None:
+        monkeypatch.setenv(TRAINER_VARIABLE, shlex.join(fake_trainer(*flags)))
+
+    behaves()
+    yield behaves
+    for run in directories(runs_dir):
+        if living := holder(run.lock_file):
+            os.kill(living.pid, signal.SIGKILL)
+            eventually(partial(_is_free, run.lock_file), "the end of the trainer")
+
+
+def _is_free(lock_file: Path) -> bool:
+    return not held(lock_file)
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.plan.toml"
+    save(PLAN, path)
+    return path

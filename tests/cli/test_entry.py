@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from gpu_studio import __version__
+from gpu_studio.cli import main, window
+from gpu_studio.runs.launch import trainer_environment
+
+COMMANDS = [
+    [], ["check"], ["starter"], ["train"], ["resume"], ["runs"],
+    *(["runs", action] for action in ("list", "show", "attach", "pause", "resume", "stop", "checkpoint", "delete",
+                                      "restore", "log")),
+]  # fmt: skip
+
+
+@pytest.fixture
+def headless(monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """What the window was opened with."""
+    calls = []
+    monkeypatch.setenv("DISPLAY", ":7")
+    monkeypatch.setitem(
+        sys.modules, "gpu_studio.ui.app", SimpleNamespace(run=lambda **options: calls.append(options) or 7)
+    )
+    return calls
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_that_every_command_has_help_with_an_example(gpu_studio, command):
+    answer = gpu_studio(*command, "--help")
+    assert answer.code == 0
+    assert "example" in answer.out
+    assert "gpu-studio " + " ".join(command) in answer.out
+
+
+def test_that_the_version_is_that_of_the_package(gpu_studio):
+    assert gpu_studio("--version").out == f"gpu-studio {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "nonsense",
+        "runs",
+        "runs show",
+        "train --no-such",
+        "runs stop x --patience -1",
+        "runs log x --tail -1",
+        "a.toml b.toml",
+    ],
+)
+def test_that_wrong_arguments_are_refused_with_2(gpu_studio, arguments):
+    answer = gpu_studio(*arguments.split())
+    assert answer.code == 2
+    assert answer.err.startswith("usage: gpu-studio")
+
+
+def test_that_without_a_display_it_says_so_and_what_to_type(gpu_studio, headless, plan_file):
+    for arguments in ([], [plan_file], ["--runs-dir", "x"]):
+        answer = gpu_studio(*arguments)
+        assert answer.code == 2
+        assert "no display" in answer.err
+        assert "gpu-studio train" in answer.err
+    assert window() == 2
+
+
+def test_that_the_window_opens_on_the_runs_and_the_plan_that_were_named(opened, isolated_home, tmp_path, plan_file):
+    assert [main([]), window(), main([str(plan_file)]), main(["--runs-dir", str(tmp_path), "new.plan.toml"])] == [7] * 4
+    assert [(str(call["runs_dir"]), call["plan_path"] and call["plan_path"].name) for call in opened] == [
+        (str(isolated_home.runs), None),
+        (str(isolated_home.runs), None),
+        (str(isolated_home.runs), "mine.plan.toml"),
+        (str(tmp_path), "new.plan.toml"),
+    ]
+
+
+def test_that_a_window_which_cannot_be_loaded_says_what_is_missing(gpu_studio, monkeypatch):
+    monkeypatch.setenv("DISPLAY", ":7")
+    monkeypatch.setitem(sys.modules, "gpu_studio.ui.app", None)
+    answer = gpu_studio()
+    assert answer.code == 2
+    assert "apt install" in answer.err
+
+
+def test_that_help_imports_nothing_large(tmp_path):
+    code = (
+        "import sys, gpu_studio.cli as cli\n"
+        "cli.main(['train', '--help'])\n"
+        "large = {'rich', 'numpy', 'msgspec', 'PySide6', 'tensorflow', 'keras', 'psutil'} & set(sys.modules)\n"
+        "sys.exit(f'imported {large}' if large else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=trainer_environment({}), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_that_a_reader_who_goes_away_is_no_error(gpu_studio_process, ended):
+    for _ in range(3):
+        ended()
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = gpu_studio_process("runs", "list", stdout=writing)
+    os.close(writing)
+    _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (0, "")
+
+
+def test_that_a_runs_directory_that_cannot_be_used_is_told_in_words(gpu_studio, plan_file, machine, trainer, tmp_path):
+    (tmp_path / "file").touch()
+    answer = gpu_studio("train", plan_file, "--runs-dir", tmp_path / "file")
+    assert answer.code == 2
+    assert "Traceback" not in answer.err
+    assert str(tmp_path / "file") in answer.err
