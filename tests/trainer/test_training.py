@@ -173,6 +173,14 @@ def test_that_only_the_owner_can_read_a_run(tmp_path: Path) -> None:
         assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
 
 
+def test_that_the_log_says_where_operations_were_placed_if_the_plan_asks(tmp_path: Path) -> None:
+    asked = ("devices.log_placement=true", "distribution.strategy=mirrored")
+    run = done(small_plan("training.epochs=1", *asked), tmp_path)
+    placed = {line.rsplit("device:", 1)[1] for line in run.log.splitlines() if "MatMul" in line and "device:" in line}
+    assert {"CPU:0", "CPU:1", "CPU:2", "CPU:3"} <= {device.split()[0] for device in placed}
+    assert any("trainer.log" in event.message for event in run.of(events.Log))
+
+
 def test_that_a_run_switched_to_quiet_still_tells_epochs_and_its_end(tmp_path: Path) -> None:
     run = trained(small_plan(), tmp_path, environment={"GPU_STUDIO_TELEMETRY": "off"})
     assert run.code == 0
