@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import pynvml
@@ -26,7 +26,35 @@ class Unknown:
     """What NVML did not tell, and why, in words that stand on the screen in place of the value."""
 
     why: str
+    code: int = field(default=0, compare=False)
+    """NVML's own number of the error; 0 where it has none."""
 
+    @property
+    def is_card_gone(self) -> bool:
+        """Whether the whole card has stopped answering, and not this question only."""
+        return self.code in GONE
+
+    @property
+    def is_driver_gone(self) -> bool:
+        """Whether the driver itself has stopped answering: it was reloaded, or is being renewed."""
+        return self.code in DRIVER_GONE
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether asking the same card again is in vain."""
+        return self.code in LASTING
+
+
+TIMEOUT = pynvml.NVML_ERROR_TIMEOUT
+MISMATCH = pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH
+NOT_SUPPORTED = pynvml.NVML_ERROR_NOT_SUPPORTED
+TOO_OLD = pynvml.NVML_ERROR_FUNCTION_NOT_FOUND
+GONE = (pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED)
+DRIVER_GONE = (pynvml.NVML_ERROR_UNINITIALIZED, pynvml.NVML_ERROR_DRIVER_NOT_LOADED, MISMATCH)
+LASTING = (NOT_SUPPORTED, TOO_OLD)
+MEMORY_2 = pynvml.nvmlMemory_v2
+NO_ATTACH = pynvml.NVML_INIT_FLAG_NO_ATTACH
+"""Start NVML without waking every card."""
 
 WHY = {
     pynvml.NVML_ERROR_UNINITIALIZED: "NVML was not started",
@@ -60,13 +88,30 @@ def ask(call: Callable[..., T], *arguments: Any) -> T | Unknown:
         return call(*arguments)
     except pynvml.NVMLError as error:
         # Its str() would call NVML again, which can fail again.
-        return Unknown(WHY.get(error.value, f"the driver answered with error {error.value}"))
+        return Unknown(WHY.get(error.value, f"the driver answered with error {error.value}"), error.value)
     except pynvml.NVMLLibraryMismatchError:
-        return Unknown("the driver and its library are of different versions: restart the machine")
+        # pynvml's word for a function that the driver has only in an earlier version.
+        return Unknown(WHY[TOO_OLD], TOO_OLD)
     except UnicodeDecodeError:
         return Unknown("the driver answered with unreadable letters")
     except ctypes.ArgumentError:
         return Unknown("the driver's library does not take this question")
+
+
+def query(function: str, *arguments: Any) -> Any | Unknown:
+    """What the NVML function of that name answers, or why it does not; raises nothing."""
+    return ask(getattr(pynvml, function), *arguments)
+
+
+def use_library(library: Any) -> None:
+    """Ask `library` from now on, an object with NVML's C functions, in place of the driver's own."""
+    pynvml.nvmlLib = library
+    pynvml._nvmlGetFunctionPointer_cache.clear()  # noqa: SLF001: pynvml has no other way to change its library
+
+
+def address(handle: Any) -> int:
+    """The number that tells handles apart: an event names its card by it."""
+    return ctypes.cast(handle, ctypes.c_void_p).value or 0
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +28,26 @@ def pci_cards(devices: Path = DEVICES) -> list[PciCard]:
     except OSError:
         return []
     return [PciCard(entry.name, _is_asleep(entry)) for entry in entries if _is_card(entry)]
+
+
+class PciWatch:
+    """The same again and again: only whether a card sleeps is read each time, unless devices have come or gone."""
+
+    def __init__(self, devices: Path = DEVICES) -> None:
+        self._devices = devices
+        self._names: list[str] | None = None
+        self._cards: list[str] = []
+
+    def cards(self) -> list[PciCard]:
+        """As `pci_cards`."""
+        try:
+            names = os.listdir(self._devices)
+        except OSError:
+            return []
+        if names != self._names:
+            self._names = names
+            self._cards = [card.bus_id for card in pci_cards(self._devices)]
+        return [PciCard(name, _is_asleep(self._devices / name)) for name in self._cards]
 
 
 def plain_bus_id(bus_id: str) -> str:

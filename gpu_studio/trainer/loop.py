@@ -43,7 +43,8 @@ class Loop:
         self._evaluations: dict[int, object] = {}
         self.best_weights: dict[str, np.ndarray] = {}
         self._began = time.perf_counter()
-        self._epoch_seconds = 0.0
+        # Of this process alone: of a resumed epoch the checkpoint does not tell how long its beginning took.
+        self._epoch_seconds, self._epoch_samples = 0.0, 0
 
     @property
     def progress(self) -> Progress:
@@ -88,7 +89,7 @@ class Loop:
         return "early_stopping" if self._patience_is_over() else "completed"
 
     def _train_epoch(self, stream: object) -> None:
-        self._epoch_seconds = 0.0
+        self._epoch_seconds, self._epoch_samples = 0.0, 0
         sizes = self._batch_sizes()
         while len(sizes):
             self._listen()
@@ -113,6 +114,7 @@ class Loop:
         self._tell_steps(call, sizes, seconds)
         self._check(call.losses)
         samples = int(sizes.sum())
+        self._epoch_samples += samples
         self.tally.add(float(call.losses @ sizes), samples, call.deltas)
         self.progress = self.progress.after_steps(len(sizes), samples)
 
@@ -145,7 +147,6 @@ class Loop:
 
     def _end_epoch(self) -> None:
         metrics = self.tally.results()
-        samples = self.tally.samples
         if self._session.dataset.validation:
             metrics |= self._evaluate(self._session.dataset.validation, VALIDATION)
         self._heed_patience(metrics)
@@ -157,7 +158,7 @@ class Loop:
                 step=self.progress.step,
                 metrics=finite(metrics),
                 seconds=self._epoch_seconds,
-                samples_per_second=samples / max(self._epoch_seconds, 1e-9),
+                samples_per_second=self._epoch_samples / max(self._epoch_seconds, 1e-9),
             )
         )
         every = self._settings.checkpoint.every_epochs

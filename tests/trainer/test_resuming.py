@@ -63,6 +63,9 @@ def test_that_a_run_stopped_in_mid_epoch_goes_on_as_if_it_had_not(
     assert first.losses | second.losses == pytest.approx(whole.losses, rel=1e-6)
     assert second.epochs[-1] == pytest.approx(whole.epochs[-1], rel=1e-6)
     assert (first.epochs + second.epochs)[1] == pytest.approx(whole.epochs[1], rel=1e-6)
+    told = second.of(events.Epoch)[0]
+    trained_here = sum(event.samples for event in second.of(events.Steps) if event.epoch == told.epoch)
+    assert told.samples_per_second * told.seconds == pytest.approx(trained_here)
 
 
 def test_that_a_killed_run_goes_on_from_its_last_checkpoint(
