@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from gpu_studio.cli import exit_codes
+from gpu_studio.cli.devices_arguments import take_simulation
 from gpu_studio.cli.output import RefusedError, note
 from gpu_studio.cli.parser import COMMANDS, make_parser, plan_to_open
 
@@ -68,6 +69,9 @@ def has_display() -> bool:
 
 def _dispatch(arguments: list[str]) -> int:
     parser = make_parser()
+    wanted, arguments = take_simulation(arguments)
+    if wanted is not None:
+        _simulate(wanted)
     opened = plan_to_open(arguments)
     if opened is not None:
         return show_window(*opened)
@@ -79,13 +83,21 @@ def _dispatch(arguments: list[str]) -> int:
     return code
 
 
+def _simulate(wanted: str) -> None:
+    """Have every process started from here on show the simulated cards; raises SimulationError."""
+    from gpu_studio.hardware import simulated
+
+    os.environ[simulated.VARIABLE] = simulated.checked(wanted)
+
+
 def _refusals() -> tuple[type[Exception], ...]:
     """The errors that say in words why something was not done. Looked up only once one was raised."""
+    from gpu_studio.hardware.words import SimulationError
     from gpu_studio.plan import PlanError
     from gpu_studio.runs.catalogue import LiveRunError, UnknownRunError
     from gpu_studio.runs.resume import ResumeError
 
-    return RefusedError, PlanError, LiveRunError, UnknownRunError, ResumeError
+    return RefusedError, SimulationError, PlanError, LiveRunError, UnknownRunError, ResumeError
 
 
 def _in_words(error: OSError) -> str:

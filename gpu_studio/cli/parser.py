@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpu_studio import __version__
+from gpu_studio.cli import devices_arguments
 from gpu_studio.cli.exit_codes import EXPLAINED
 
 # Command: the module under gpu_studio.cli, and the function there that takes the parsed arguments.
@@ -17,6 +18,8 @@ COMMANDS: Final = {
     "train": ("train_commands", "train"),
     "resume": ("train_commands", "resume"),
     "runs": ("runs_commands", "runs"),
+    "devices": ("devices_commands", "devices"),
+    "doctor": ("doctor_command", "doctor"),
 }
 
 _RUN_HELP = "the run: its id, the beginning or any other part of it that no other run has, or: latest"
@@ -34,6 +37,9 @@ _EXAMPLES = (
   gpu-studio train digits.plan.toml --set training.epochs=1
   gpu-studio runs list                  what has been trained, what is training
   gpu-studio runs attach latest         watch a run again
+  gpu-studio devices --watch            the cards, and who uses them
+  gpu-studio --simulate 8xH100          the window, on cards that are not there
+  gpu-studio doctor                     see why TensorFlow does not use a card
 
 """
     + EXPLAINED
@@ -60,12 +66,16 @@ def make_parser() -> argparse.ArgumentParser:
     parser = _parser(argparse.ArgumentParser, "gpu-studio", _OVERVIEW, _EXAMPLES)
     parser.add_argument("--version", action="version", version=f"gpu-studio {__version__}")
     _add_runs_dir(parser, None)
+    devices_arguments.add_simulate(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     _add_check(commands)
     _add_starter(commands)
     _add_train(commands)
     _add_resume(commands)
     _add_runs(commands)
+    devices = _command(commands, "devices", "show the cards, and who uses them", devices_arguments.EXAMPLES)
+    devices_arguments.add_devices(devices, _seconds)
+    _add_doctor(commands)
     return parser
 
 
@@ -144,6 +154,21 @@ def _add_runs(commands: Any) -> None:
         action = _command(actions, name, summary, f"example:\n  gpu-studio runs {name} latest")
         action.add_argument("run", metavar="RUN", help=_RUN_HELP)
         _ADD_OPTIONS.get(name, _add_json)(action)
+
+
+def _add_doctor(commands: Any) -> None:
+    summary = "say whether TensorFlow can use each card, and what to type if not"
+    parser = _command(commands, "doctor", summary, """examples:
+  gpu-studio doctor
+  gpu-studio doctor --json
+  gpu-studio doctor --fresh
+
+exit codes:
+  0    nothing must be mended
+  1    something must be mended
+  2    refused, with nothing done""")  # fmt: skip
+    parser.add_argument("--fresh", action="store_true", help="ask TensorFlow again, even if nothing has changed")
+    _add_json(parser)
 
 
 def _add_stop_options(parser: argparse.ArgumentParser) -> None:

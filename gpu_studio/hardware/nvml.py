@@ -106,7 +106,7 @@ def query(function: str, *arguments: Any) -> Any | Unknown:
 def use_library(library: Any) -> None:
     """Ask `library` from now on, an object with NVML's C functions, in place of the driver's own."""
     pynvml.nvmlLib = library
-    pynvml._nvmlGetFunctionPointer_cache.clear()  # noqa: SLF001: pynvml has no other way to change its library
+    pynvml._nvmlGetFunctionPointer_cache.clear()  # noqa: SLF001 - pynvml has no other way
 
 
 def address(handle: Any) -> int:

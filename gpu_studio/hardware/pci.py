@@ -41,7 +41,7 @@ class PciWatch:
     def cards(self) -> list[PciCard]:
         """As `pci_cards`."""
         try:
-            names = os.listdir(self._devices)
+            names = sorted(os.listdir(self._devices))  # noqa: PTH208 - every second; paths cost more
         except OSError:
             return []
         if names != self._names:

@@ -8,20 +8,37 @@ from typing import Any
 
 from gpu_studio.hardware.host import host
 from gpu_studio.hardware.nvml import Unknown, cards
-from gpu_studio.hardware.pci import DEVICES, PciCard, bus_order, pci_cards
+from gpu_studio.hardware.pci import DEVICES, PciCard, bus_order
+from gpu_studio.hardware.source import is_recording, open_source, simulated
 from gpu_studio.hardware.visibility import VARIABLE, left_visible, why_hidden
+from gpu_studio.hardware.words import SimulationError
 
 NONE_FOUND = "the NVIDIA driver finds no card in this machine"
 
 
 def probe(devices: Path = DEVICES) -> dict[str, Any]:
-    """Everything that `gpu_studio.plan.Machine` holds; `devices` is where the kernel lists the PCI devices."""
-    found = _all_cards(pci_cards(devices))
+    """Everything that `gpu_studio.plan.Machine` holds; `devices` is where the kernel lists the PCI devices.
+
+    What `$GPU_STUDIO_SIMULATE` names stands in for this machine's cards.
+    """
+    name = simulated()
+    try:
+        if is_recording(name):
+            from gpu_studio.hardware.simulated.recording import recorded_cards
+
+            return _told(recorded_cards(Path(name)), name)
+        source = open_source(name, devices)
+    except SimulationError as error:
+        return _told(Unknown(str(error)), name)
+    return _told(_all_cards(source.pci_cards()), name)
+
+
+def _told(found: list[dict[str, Any]] | Unknown, name: str) -> dict[str, Any]:
     value = os.environ.get(VARIABLE)
     shown = [] if isinstance(found, Unknown) else left_visible(found, value)
     why = "" if shown else _why_none(found, value)
     numbered = [{"index": index, **facts} for index, facts in enumerate(shown)]
-    return {"cards": numbered, **host(), "why_no_cards": why}
+    return {"cards": numbered, **host(), "why_no_cards": why, "simulated": bool(name)}
 
 
 def _all_cards(listed: list[PciCard]) -> list[dict[str, Any]] | Unknown:

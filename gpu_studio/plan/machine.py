@@ -51,6 +51,7 @@ class Machine:
     """What a plan can be held against: the cards, in PCI bus order, and the CPU.
 
     `cpu_cores` are those that this user's programs may use; `memory_mib` is the host's, 0 if it is unknown.
+    `simulated` says that the cards are not there: they can be looked at, and not trained on.
     """
 
     cards: tuple[Card, ...] = ()
@@ -58,6 +59,7 @@ class Machine:
     memory_mib: int = 0
     why_no_cards: str = ""
     cpu_name: str = ""
+    simulated: bool = False
 
     def card(self, device: str) -> Card | None:
         """The card that a plan calls `GPU:1` or by (the beginning of) its UUID; None if there is no such card.

@@ -132,7 +132,8 @@ def test_that_memory_is_told_for_every_logical_device_and_the_host(tmp_path: Pat
     ]
     weights = (784 * 32 + 32 + 32 * 10 + 10) * 4
     assert 3 * weights <= rows[0].current < 3 * weights + 100
-    assert rows[-1].peak >= rows[-1].current > 4 * 3 * weights
+    # Less than the variables is possible: a variable set from NumPy may live in NumPy's memory, not in the arena.
+    assert rows[-1].peak >= rows[-1].current > weights
 
 
 def test_that_scalars_are_written_for_tensorboard_and_as_csv(tmp_path: Path) -> None:
