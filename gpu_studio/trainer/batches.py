@@ -17,6 +17,10 @@ from gpu_studio.trainer.data import Split
 
 PREFETCHED = 8
 
+# Every iterator, kept until the process ends. Under a strategy, TensorFlow puts an autotuner of its own into each; its
+# thread sleeps longer and longer, up to a minute, and whoever destroys the iterator waits until it wakes.
+_KEPT: list[Any] = []
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:
@@ -93,12 +97,14 @@ def _gathered(parts: np.ndarray, x: Any, y: Any, places: Any) -> tf.data.Dataset
 def _endless(data: tf.data.Dataset) -> tf.data.Dataset:
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    options.autotune.enabled = False  # there is nothing to tune here
     endless = data.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
     return endless.prefetch(PREFETCHED).with_options(options)
 
 
 def distribute(strategy: Any, stream: tf.data.Dataset) -> Any:
     """An iterator over the stream: each `next` gives every replica its part."""
-    if strategy is tf.distribute.get_strategy():  # the default one: no strategy at all
-        return iter(stream)
-    return iter(strategy.distribute_datasets_from_function(lambda _context: stream))
+    if strategy is not tf.distribute.get_strategy():  # the default one: no strategy at all
+        stream = strategy.distribute_datasets_from_function(lambda _context, local=stream: local)
+    _KEPT.append(iter(stream))
+    return _KEPT[-1]

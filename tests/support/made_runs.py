@@ -122,7 +122,6 @@ class RunMaker:
         }  # fmt: skip
         step = epoch * self.script.steps
         yield events.Epoch(epoch=epoch, step=step, metrics=metrics, seconds=2.0, samples_per_second=25_600)
-        yield events.Log(message=f"epoch {epoch} loss {base:.4f} val_loss {metrics['val_loss']:.4f}")
         yield self.checkpoint(epoch, step, metrics["val_loss"])
 
     def checkpoint(self, epoch: int, step: int, value: float) -> Event:

@@ -1,0 +1,72 @@
+# Everything sets itself up: `make run` and `make test` are all that a fresh clone needs.
+# Variables: ARGS (passed on), PYTHON (the interpreter to make .venv with), CUDA=yes|no (TensorFlow's CUDA libraries;
+# by default where there is an NVIDIA driver).
+
+.DEFAULT_GOAL := help
+.PHONY: help run test quick check static bench setup wheel lock clean distclean
+.NOTPARALLEL:
+
+ARGS ?=
+PYTHON ?=
+CUDA ?= auto
+export PYTHON CUDA
+
+VENV_PYTHON := .venv/bin/python
+PREPARE = python=$$(packaging/setup/find-python.sh) && "$$python" packaging/setup/prepare.py
+PYTEST = QT_QPA_PLATFORM=offscreen $(VENV_PYTHON) -m pytest
+# A worker a core, but no more than fit into memory with a TensorFlow each; a file's tests stay together.
+IN_PARALLEL = --numprocesses=logical --maxprocesses=4 --dist=loadfile
+# Typed as strictly as the program: all that the Makefile runs, and what the tests stand on.
+SCRIPTS = packaging/setup tests/support tests/benchmarks
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## Open the window with a plan for this machine; without a display, train that plan here in the terminal
+	@$(PREPARE) run
+	@if [ -n "$${DISPLAY:-}$${WAYLAND_DISPLAY:-}" ]; then \
+		exec $(VENV_PYTHON) -m gpu_studio $(ARGS); \
+	else \
+		exec $(VENV_PYTHON) -m gpu_studio train $(ARGS); \
+	fi
+
+test: ## Check the source, then run all tests (under ten minutes on two cores)
+	@$(PREPARE) test
+	@$(MAKE) --no-print-directory static
+	@$(PYTEST) $(IN_PARALLEL) $(ARGS)
+
+quick: ## Run the tests that take less than a minute together
+	@$(PREPARE) test
+	@$(PYTEST) $(IN_PARALLEL) -m "not slow" $(ARGS)
+
+check: ## Check style, types, and who imports whom
+	@$(PREPARE) check
+	@$(MAKE) --no-print-directory static
+	@$(PYTEST) -q -m "not slow" tests/test_imports.py
+
+static:
+	@$(VENV_PYTHON) -m ruff check .
+	@$(VENV_PYTHON) -m ruff format --check .
+	@$(VENV_PYTHON) -m mypy
+	@$(VENV_PYTHON) -m mypy --exclude '/test_' $(SCRIPTS)
+
+bench: ## Measure what the budgets speak of, each against its reference
+	@$(PREPARE) test
+	@QT_QPA_PLATFORM=offscreen $(VENV_PYTHON) tests/benchmarks $(ARGS)
+
+setup: ## Make everything ready to run, the window included, and start nothing
+	@$(PREPARE) window
+
+wheel: ## Build the wheel into dist/
+	@$(PREPARE) check
+	@$(VENV_PYTHON) -m build --wheel --no-isolation --outdir dist
+
+lock: ## Renew packaging/locks from pyproject.toml (needs uv)
+	@packaging/locks/renew.sh
+
+clean: ## Remove what was built, and the tools' caches
+	@rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find gpu_studio tests packaging -type d -name __pycache__ -prune -exec rm -rf {} +
+
+distclean: clean ## Remove the environment as well
+	@rm -rf .venv .venv.lock

@@ -1,0 +1,1 @@
+"""The window: pages, widgets and item models over the same packages that the command line uses."""

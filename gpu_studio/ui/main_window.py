@@ -1,0 +1,278 @@
+"""The window: a rail of pages, a status line, menus; and who hears of what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QIcon, QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+
+from gpu_studio.resource_files import resource
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.ui.action_set import ActionSet
+from gpu_studio.ui.menus import RecentMenu
+from gpu_studio.ui.models.inventory import Inventory
+from gpu_studio.ui.models.plan_document import PlanDocument
+from gpu_studio.ui.models.readiness import Readiness
+from gpu_studio.ui.pages.devices_page import DevicesPage
+from gpu_studio.ui.pages.plan_page import PlanPage
+from gpu_studio.ui.plan_files import SUFFIX, PlanFiles
+from gpu_studio.ui.run_control import RunControl, live_run
+from gpu_studio.ui.settings import GEOMETRY, THEME, Settings, settings_path
+from gpu_studio.ui.theme.manager import Mode, ThemeManager
+from gpu_studio.ui.widgets.notice import Notice
+from gpu_studio.ui.widgets.rail import Rail
+from gpu_studio.ui.widgets.status_line import StatusLine
+from gpu_studio.ui.window_state import WindowState
+
+if TYPE_CHECKING:
+    from gpu_studio.ui.models.live_run import LiveRun
+    from gpu_studio.ui.pages.train_page import TrainPage
+    from gpu_studio.ui.run_list import RunList
+
+PageName = Literal["devices", "plan", "train", "runs"]
+PAGES: tuple[PageName, ...] = ("devices", "plan", "train", "runs")
+SMALLEST = QSize(1024, 680)
+USUAL = QSize(1280, 800)
+SETTLE_MS = 40
+LONGEST_UNSETTLED_MS = 1500
+
+
+class MainWindow(QMainWindow):
+    """The one window. Closing it asks nothing and stops no run.
+
+    `settings`, `inventory` and the command line `trainer` are the usual ones unless given.
+    """
+
+    def __init__(
+        self,
+        runs_dir: Path,
+        plan_path: Path | None,
+        theme: ThemeManager,
+        *,
+        settings: Settings | None = None,
+        inventory: Inventory | None = None,
+        trainer: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__()
+        self.theme = theme
+        self.settings = settings or Settings(settings_path())
+        self.inventory: Inventory = inventory or Inventory()
+        self.inventory.setParent(self)
+        self.document: PlanDocument = PlanDocument(self)
+        self.readiness = Readiness(self.document, self.inventory, self)
+        self.plan_files: PlanFiles = PlanFiles(self.document, self.readiness, self.settings, self)
+        self.runs: RunControl = RunControl(self, runs_dir, trainer)
+        self.actions_ = ActionSet(self)
+        self._runs_dir = runs_dir
+        self._settling: QTimer | None = None
+        self._train_page: TrainPage | None = None
+        self._run_list: RunList | None = None
+        self._rooms = {name: _room() for name in PAGES}
+        self._build()
+        self._connect()
+        self._restore()
+        self._begin(plan_path)
+
+    # What others ask for
+
+    @property
+    def train_page(self) -> TrainPage:
+        """The Train page, made when it is first needed: its plots take longer to import than all else."""
+        if self._train_page is None:
+            from gpu_studio.ui.pages.train_page import TrainPage
+
+            self._train_page = TrainPage(self.theme)
+            self._rooms["train"].addWidget(self._train_page)
+            self._train_page.resume_requested.connect(lambda path: self.runs.resume(RunDirectory(Path(path))))
+            self.state.watch(self._train_page)
+        return self._train_page
+
+    @property
+    def run_list(self) -> RunList:
+        """The Runs page and what it does, made when it is first needed."""
+        if self._run_list is None:
+            from gpu_studio.ui.run_list import RunList
+
+            self._run_list = RunList(self, self._runs_dir)
+            self._rooms["runs"].addWidget(self._run_list.page)
+            self.state.watch_list(self._run_list.page)
+        return self._run_list
+
+    @property
+    def shown_run(self) -> LiveRun | None:
+        """The run that the Train page shows, if it shows one."""
+        return self._train_page.live_run if self._train_page is not None else None
+
+    @property
+    def page(self) -> PageName:
+        """The page that is shown."""
+        return PAGES[self._stack.currentIndex()]
+
+    def show_page(self, name: PageName) -> None:
+        """Show a page."""
+        if name == "train":
+            _ = self.train_page
+        elif name == "runs":
+            _ = self.run_list
+        self._stack.setCurrentIndex(PAGES.index(name))
+        self._rail.check(name)
+
+    def show_run(self, run: RunDirectory) -> None:
+        """Show a run on the Train page."""
+        self.train_page.show_run(run)
+        self.state.follow_run()
+        self.show_page("train")
+
+    def set_theme(self, mode: Mode) -> None:
+        """Follow the system's colours, or wear one theme always; remembered."""
+        self.theme.set_mode(mode)
+        self.settings.set(THEME, mode)
+        self.actions_[f"theme_{mode}"].setChecked(True)
+
+    def open_palette(self) -> None:
+        """Open the list of all actions."""
+        from gpu_studio.ui.widgets.command_palette import CommandPalette
+
+        palette = CommandPalette(self.actions_.all(), self)
+        palette.move(self.mapToGlobal(self.rect().center()) - palette.rect().center())
+        palette.show()
+
+    def open_shortcuts(self) -> None:
+        """Open the list of all shortcuts."""
+        from gpu_studio.ui.widgets.dialogs import shortcuts_dialog
+
+        shortcuts_dialog(self.actions_.all(), self).show()
+
+    def open_about(self) -> None:
+        """Say what this is."""
+        from gpu_studio.ui.widgets.dialogs import about_dialog
+
+        about_dialog(self).show()
+
+    # How it is made
+
+    def _build(self) -> None:
+        self.setWindowIcon(QIcon(str(resource("icons/gpu-studio.svg"))))
+        self.setMinimumSize(SMALLEST)
+        self.setAcceptDrops(True)
+        # A click beside the fields takes the focus from them, and at the start no field has it.
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.setAccessibleName("GPU Studio")
+        self.notice = Notice()
+        self.status_line = StatusLine(self.theme)
+        self.setStatusBar(self.status_line)
+        self.devices_page = DevicesPage(self.theme, self.inventory, self.document, self.actions_["refresh"])
+        self.plan_page = PlanPage(self.theme, self.document, self.readiness, self.actions_)
+        self._stack = QStackedWidget()
+        self._stack.setObjectName("pages")
+        self._rooms["devices"].addWidget(self.devices_page)
+        self._rooms["plan"].addWidget(self.plan_page)
+        for name in PAGES:
+            self._stack.addWidget(self._rooms[name])
+        self._rail = Rail({name: self.actions_[f"page_{name}"] for name in PAGES})
+        self.setCentralWidget(self._beside_the_rail())
+        menus = self.actions_.fill(self.menuBar())
+        self._recent = RecentMenu(self.plan_files, menus["File"], before=self.actions_["save_plan"])
+
+    def _beside_the_rail(self) -> QWidget:
+        whole, right = QWidget(), QVBoxLayout()
+        row = QHBoxLayout(whole)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        right.addWidget(self.notice)
+        right.addWidget(self._stack, 1)
+        right.setSpacing(0)
+        row.addWidget(self._rail)
+        row.addLayout(right, 1)
+        return whole
+
+    def _connect(self) -> None:
+        self.state = WindowState(self)
+        self.plan_files.failed.connect(lambda text: self.notice.say(text, "bad"))
+        self.plan_files.opened.connect(lambda: self.show_page("plan"))
+        self.inventory.changed.connect(self.plan_files.offer_starter)
+        self.runs.started.connect(self.show_run)
+
+    def _restore(self) -> None:
+        geometry = self.settings.get(GEOMETRY)
+        if not geometry or not self.restoreGeometry(QByteArray(geometry)):
+            self.resize(USUAL)
+        self.actions_[f"theme_{self.theme.mode}"].setChecked(True)
+
+    def _begin(self, plan_path: Path | None) -> None:
+        self.plan_files.begin(plan_path)
+        live = None if plan_path else live_run(self._runs_dir)
+        if live is None:
+            self.show_page("plan")
+        else:
+            self.show_run(live)
+
+    # What Qt tells
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Settle in once the window is painted and the machine has answered, or takes too long for it."""
+        super().showEvent(event)
+        self.setFocus()
+        if self._settling is None:
+            self._settling = QTimer(self)
+            self._settling.setSingleShot(True)
+            self._settling.timeout.connect(self._settle)
+            self._settling.start(LONGEST_UNSETTLED_MS)
+            self.inventory.changed.connect(self._settle_soon)
+            self._settle_soon()
+
+    def _settle_soon(self) -> None:
+        if self._settling is not None and self._settling.isActive() and not self.inventory.looking:
+            self._settling.start(SETTLE_MS)
+
+    def _settle(self) -> None:
+        """Do what the first painted window need not wait for."""
+        self.status_line.show_tensorflow()
+        self.run_list.page.reader.tidy()
+        _ = self.train_page
+
+    def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
+        """Remember, and let go of what is watched; runs go on."""
+        self.settings.set(GEOMETRY, bytes(self.saveGeometry().data()))
+        self.plan_files.remember()
+        self.state.close()
+        self.inventory.close()
+        self.runs.close()
+        if self._settling is not None:
+            self._settling.stop()
+        if self._run_list is not None:
+            self._run_list.close()
+        if self._train_page is not None:
+            self._train_page.close_run()
+        super().closeEvent(event)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802 - Qt's name
+        """Take a plan's file."""
+        if dropped_plan(event) is not None:
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802 - Qt's name
+        """Open the plan that was dropped."""
+        path = dropped_plan(event)
+        if path is not None:
+            event.acceptProposedAction()
+            self.plan_files.open(path)
+
+
+def dropped_plan(event: QDropEvent) -> Path | None:
+    """The one plan file that is dragged, if that is what is dragged."""
+    urls = event.mimeData().urls()
+    if len(urls) != 1 or not urls[0].isLocalFile():
+        return None
+    path = Path(urls[0].toLocalFile())
+    return path if path.name.endswith((SUFFIX, ".toml")) else None
+
+
+def _room() -> QStackedWidget:
+    room = QStackedWidget()
+    room.setObjectName("page")
+    return room

@@ -1,0 +1,1 @@
+"""What the pages show, as Qt objects and item models."""

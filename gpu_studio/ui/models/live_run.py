@@ -1,0 +1,212 @@
+"""One run directory as a Qt object: what its events told so far, its state, and what can be asked of its trainer."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
+
+from gpu_studio.runs.commands import Action, send
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.events import TERMINAL, AnyEvent, Checkpoint, State, StateChanged, Steps
+from gpu_studio.runs.history import History
+from gpu_studio.runs.state import state_of
+from gpu_studio.runs.tail import Tail
+from gpu_studio.ui.models.calls import Calls
+from gpu_studio.ui.models.run_log import RunLog
+from gpu_studio.ui.models.stopper import Stopper
+
+LIVE_MS: Final = 100
+SLICE_MS: Final = 8
+# Small enough that decoding one chunk does not outlast a slice by much.
+CHUNK_BYTES: Final = 16 * 1024
+LOOK_MS: Final = 500
+
+_ASKED: Final[dict[Action, str]] = {
+    "pause": "asked to pause; the call under way ends first…",
+    "resume": "asked to go on…",
+    "checkpoint": "asked for a checkpoint; the call under way ends first…",
+}
+
+
+class LiveRun(QObject):
+    """Follows one run, live or ended.
+
+    The directory is read on this thread in slices of about 8 ms, so that a run of many hours opens without the window
+    standing still: until `loaded`, `state` is None. While the trainer lives, new events are read ten times a second,
+    and twice a second it is asked whether the trainer lives at all.
+
+    `changed` says that events were read, once a slice; `state_changed` brings the new state; `waiting_changed` that
+    `waiting_for` is another; `ended` comes once; `status` has something to say to the person. Where the directory can
+    no longer be read, following ends, and `problem` says why.
+    """
+
+    changed = Signal()
+    loaded = Signal()
+    state_changed = Signal(str)
+    waiting_changed = Signal()
+    ended = Signal()
+    status = Signal(str)
+
+    def __init__(self, run: RunDirectory, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.run = run
+        self.history = History()
+        self.calls = Calls()
+        self.log = RunLog()
+        self.stopper: Stopper | None = None
+        self.problem = ""
+        self._tail = Tail(run.events_file)
+        self._state: State | None = None
+        self._asked: Action | None = None
+        self._looked = QElapsedTimer()
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._read)
+
+    @property
+    def state(self) -> State | None:
+        """The state of the run; None until its events so far are read."""
+        return self._state
+
+    @property
+    def live(self) -> bool:
+        """Whether more may come."""
+        return not self.history.ended
+
+    @property
+    def following(self) -> bool:
+        """Whether the directory is still being read."""
+        return self._timer.isActive()
+
+    @property
+    def waiting_for(self) -> str:
+        """What the trainer was asked for and has not done yet, in words; else empty."""
+        if self.stopper is not None and self.live:
+            return self.stopper.words
+        return _ASKED.get(self._asked, "") if self._asked else ""
+
+    def start(self) -> None:
+        """Begin to read, with the event loop's next turn."""
+        self._timer.start(0)
+
+    def close(self) -> None:
+        """Read no more. The trainer goes on as it is."""
+        self._timer.stop()
+        if self.stopper is not None:
+            self.stopper.close()
+
+    def pause(self) -> None:
+        """Ask the trainer to pause; its memory stays."""
+        self._ask("pause")
+
+    def resume(self) -> None:
+        """Ask the trainer to go on."""
+        self._ask("resume")
+
+    def checkpoint(self) -> None:
+        """Ask the trainer for a checkpoint."""
+        self._ask("checkpoint")
+
+    def stop(self) -> None:
+        """Ask the trainer to stop, with a checkpoint, and wait for as long as that takes."""
+        self._stop(now=False)
+
+    def stop_now(self) -> None:
+        """Stop the trainer without a checkpoint, by SIGTERM and SIGKILL if it does not answer."""
+        self._stop(now=True)
+
+    def escalate_stop(self) -> None:
+        """End a trainer that does not answer: one rung up the ladder."""
+        if self.stopper is not None:
+            self.stopper.escalate()
+
+    def _ask(self, action: Action) -> None:
+        if not self.live:
+            return
+        try:
+            send(self.run, action)
+        except OSError as error:
+            self._cannot(error)
+            return
+        self._asked = action
+        self.waiting_changed.emit()
+
+    def _stop(self, *, now: bool) -> None:
+        if not self.live:
+            return
+        try:
+            stopper = Stopper(self.run, now=now, parent=self)
+        except OSError as error:
+            self._cannot(error)
+            return
+        if self.stopper is not None:
+            self.stopper.close()
+        self.stopper = stopper
+        stopper.changed.connect(self.waiting_changed)
+        self.waiting_changed.emit()
+
+    def _cannot(self, error: OSError) -> None:
+        self.status.emit(f"The trainer could not be asked: {error.strerror or error}. Look at {self.run.path}.")
+
+    def _read(self) -> None:
+        try:
+            self._read_on()
+        except OSError as error:
+            self.close()
+            self.problem = f"The run cannot be read: {error.strerror or error}. Look at {self.run.path}."
+            self.waiting_changed.emit()
+            self.status.emit(self.problem)
+
+    def _read_on(self) -> None:
+        if self._read_slice():
+            self.changed.emit()
+        if self._tail.waiting:
+            return
+        if self._timer.interval() != LIVE_MS:
+            self._timer.setInterval(LIVE_MS)
+        self._look_after_trainer()
+        self._settle()
+
+    def _read_slice(self) -> bool:
+        """Read for as long as a slice lasts; returns whether anything was there."""
+        clock = QElapsedTimer()
+        clock.start()
+        found = False
+        while True:
+            for event in self._tail.read(CHUNK_BYTES):
+                self._take(event)
+                found = True
+            if not self._tail.waiting or clock.hasExpired(SLICE_MS):
+                return found
+
+    def _take(self, event: AnyEvent) -> None:
+        self.history.apply(event)
+        self.log.add(event)
+        if isinstance(event, Steps):
+            self.calls.add(event)
+        elif self._asked and self._answered_by(event):
+            self._asked = None
+            self.waiting_changed.emit()
+
+    def _answered_by(self, event: AnyEvent) -> bool:
+        answers = Checkpoint if self._asked == "checkpoint" else StateChanged
+        return isinstance(event, (answers, *TERMINAL))
+
+    def _look_after_trainer(self) -> None:
+        """Conclude that the run is lost, if the trainer is gone without a last word."""
+        if self.history.ended or (self._looked.isValid() and not self._looked.hasExpired(LOOK_MS)):
+            return
+        self._looked.start()
+        if state_of(self.run, self.history.state) == "lost":
+            self.history.conclude_lost()
+
+    def _settle(self) -> None:
+        """Tell what has changed now that everything there is has been read."""
+        before, self._state = self._state, self.history.state
+        if before is None:
+            self.loaded.emit()
+        if before != self._state:
+            self.state_changed.emit(self._state)
+        if self.history.ended:
+            self.close()
+            self.ended.emit()

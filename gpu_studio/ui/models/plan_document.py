@@ -1,0 +1,142 @@
+"""The open plan: a value, the file it belongs to, and every change undoable, also the opening of another plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QUndoCommand, QUndoStack
+
+from gpu_studio import plan as plans
+from gpu_studio.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A plan and its file; None is a plan that has none yet."""
+
+    plan: Plan
+    path: Path | None
+
+
+class PlanDocument(QObject):
+    """Holds the open plan. `changed` fires after every change of the plan, its file, or whether it is saved."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.undo_stack = QUndoStack(self)
+        self._now: Opened | None = None
+        self._stored: dict[Path | None, Plan] = {}
+        self._saves = 0
+
+    @property
+    def plan(self) -> Plan | None:
+        """The open plan; None before the first one is there."""
+        return self._now.plan if self._now else None
+
+    @property
+    def path(self) -> Path | None:
+        """The plan's file; None if it has none yet."""
+        return self._now.path if self._now else None
+
+    @property
+    def dirty(self) -> bool:
+        """Whether the plan differs from what is in its file, or, without a file, from what it began as."""
+        return self._now is not None and self._stored.get(self._now.path) != self._now.plan
+
+    def begin(self, plan: Plan, path: Path | None = None, stored: Plan | None = None) -> None:
+        """Hold a first plan, with nothing to undo. `stored` is what its file holds, if that is something else."""
+        self.undo_stack.clear()
+        self._stored[path] = stored or plan
+        self.show(Opened(plan, path))
+
+    def open(self, path: Path) -> None:
+        """Open the plan in a file, as an undoable step. Raises PlanError."""
+        loaded = plans.load(path)
+        self._stored[path] = loaded
+        self.switch(loaded, path, f"open {path.name}")
+
+    def switch(self, plan: Plan, path: Path | None, text: str) -> None:
+        """Open another plan, as an undoable step."""
+        if self._now is None:
+            self.begin(plan, path)
+            return
+        if path is None:
+            self._stored[None] = plan
+        self.undo_stack.push(Switch(self, self._now, Opened(plan, path), text))
+
+    def replace(self, plan: Plan, text: str, field: str = "") -> None:
+        """Change the plan, as an undoable step; steps at the same `field` with no save between become one."""
+        if self._now is not None and plan != self._now.plan:
+            self.undo_stack.push(Edit(self, self._now.plan, plan, text, (field, self._saves)))
+
+    def save(self, path: Path) -> None:
+        """Write the plan to a file, which is its file from now on. Raises OSError."""
+        if self._now is None:
+            return
+        plans.save(self._now.plan, path)
+        self._saves += 1
+        self._stored[path] = self._now.plan
+        self.show(Opened(self._now.plan, path))
+
+    def show(self, opened: Opened) -> None:
+        """Hold this plan and file. For the undo steps: everything else goes through them."""
+        self._now = opened
+        self.changed.emit()
+
+
+class Edit(QUndoCommand):
+    """One change of the plan's values; its file stays the same. Changes of one `place`, a named field, can be one."""
+
+    def __init__(self, document: PlanDocument, before: Plan, after: Plan, text: str, place: tuple[str, int]) -> None:
+        super().__init__(text)
+        self.before = before
+        self.after = after
+        self.place = place
+        self._document = document
+
+    def id(self) -> int:
+        """Qt asks two steps with the same id whether they can be one."""
+        return 1
+
+    def mergeWith(self, other: QUndoCommand) -> bool:  # noqa: N802 - Qt's name
+        """Take in a later step at the same place."""
+        if not isinstance(other, Edit) or not self.place[0] or other.place != self.place:
+            return False
+        self.after = other.after
+        self.setObsolete(self.after == self.before)
+        return True
+
+    def redo(self) -> None:
+        """Make the change."""
+        self._document.show(Opened(self.after, self._document.path))
+
+    def undo(self) -> None:
+        """Take the change back."""
+        self._document.show(Opened(self.before, self._document.path))
+
+
+class Switch(QUndoCommand):
+    """From one plan and its file to another."""
+
+    def __init__(self, document: PlanDocument, before: Opened, after: Opened, text: str) -> None:
+        super().__init__(text)
+        self._document = document
+        self._before = before
+        self._after = after
+
+    def redo(self) -> None:
+        """Open the other plan."""
+        self._document.show(self._after)
+
+    def undo(self) -> None:
+        """Go back to the plan before."""
+        self._document.show(self._before)
+
+
+def folder_of(path: Path | None) -> Path:
+    """The folder that the files named in a plan are relative to: the plan's own, or home where it has no file."""
+    return path.parent if path else Path.home()

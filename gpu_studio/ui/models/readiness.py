@@ -1,0 +1,63 @@
+"""Whether the open plan can be trained on this machine, and if not, why."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from gpu_studio.plan import Machine, Plan, Problem, validate
+from gpu_studio.ui.models.inventory import Inventory
+from gpu_studio.ui.models.plan_document import PlanDocument, folder_of
+from gpu_studio.ui.units import plural
+
+
+class Readiness(QObject):
+    """Holds the open plan against the machine. `changed` fires after either has changed."""
+
+    changed = Signal()
+
+    def __init__(self, document: PlanDocument, inventory: Inventory, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._document = document
+        self._inventory = inventory
+        self.problems: tuple[Problem, ...] = ()
+        document.changed.connect(self._check)
+        inventory.changed.connect(self._check)
+        self._check()
+
+    @property
+    def machine(self) -> Machine | None:
+        """The machine; if it cannot be asked, one with its cores and no cards; None while it is still being asked."""
+        if self._inventory.machine is None and self._inventory.error:
+            return Machine(cpu_cores=os.cpu_count() or 1, why_no_cards=self._inventory.error)
+        return self._inventory.machine
+
+    @property
+    def why_not(self) -> str:
+        """Why the plan cannot be trained now; empty if it can."""
+        if self._document.plan is None or self.machine is None:
+            return "Looking at the machine…"
+        if self.problems:
+            return f"The plan has {plural(len(self.problems), 'problem')}: {self.problems[0]}"
+        return ""
+
+    def _check(self) -> None:
+        plan, machine = self._document.plan, self.machine
+        # Without cards known, a plan's cards would only seem missing.
+        known = machine if machine is self._inventory.machine else None
+        self.problems = ()
+        if plan is not None and machine is not None:
+            self.problems = (*validate(plan, known), *_problems_of_files(plan, self._document.path))
+        self.changed.emit()
+
+
+def _problems_of_files(plan: Plan, path: Path | None) -> list[Problem]:
+    """What is wrong with the files that the plan names, relative to its own."""
+    if not plan.model.file and not plan.data.file:
+        return []
+    # Imported only for such a plan: it brings numpy, and the window's start waits for this module.
+    from gpu_studio.runs.sources import file_problems
+
+    return file_problems(plan, folder_of(path))

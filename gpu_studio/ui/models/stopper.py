@@ -1,0 +1,102 @@
+"""The stop of one run, driven by a timer: polite without end, or up the whole ladder."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Final
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.stop import Patience, Stage, StopLadder
+
+TICK_MS: Final = 200
+POLITE: Final = Patience(asked=math.inf, terminated=math.inf)
+NOW: Final = Patience(asked=5.0, terminated=5.0)
+OFFER_AFTER: Final = 10.0
+
+_POLITE = "stopping: this call ends, then a checkpoint is written…"
+_NOW = "stopping without a checkpoint…"
+
+
+class Stopper(QObject):
+    """Stops a run, politely or now.
+
+    A polite stop waits for as long as it takes; after ten seconds it is `overdue`, and the person may `escalate`:
+    SIGTERM first, then SIGKILL. A stop `now` goes up these rungs by itself.
+
+    `changed` says that `words` changed. Raises OSError if the request cannot be written into the run directory.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        run: RunDirectory,
+        *,
+        now: bool = False,
+        parent: QObject | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(parent)
+        self.now = now
+        self._clock = clock
+        self._ladder = StopLadder(run, now=now, patience=NOW if now else POLITE, clock=clock)
+        self._since = clock()
+        self._words = self.words
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._tick)
+        self._timer.start(TICK_MS)
+
+    @property
+    def stage(self) -> Stage:
+        """The rung of the ladder."""
+        return self._ladder.stage
+
+    @property
+    def overdue(self) -> bool:
+        """Whether a polite stop has waited so long that going further is worth offering."""
+        waited = self._clock() - self._since
+        return not self.now and waited >= OFFER_AFTER and self.stage in ("asked", "terminated")
+
+    @property
+    def words(self) -> str:
+        """What is being waited for; empty once the trainer is gone."""
+        if self._ladder.problem:
+            return self._ladder.problem
+        asked = (
+            "stopping without a checkpoint…" if self.now else "stopping: this call ends, then a checkpoint is written…"
+        )
+        return {
+            "asked": asked,
+            "terminated": "it did not answer: SIGTERM sent, waiting for it to end…",
+            "killed": "it did not answer: killed, waiting for the system to clear it away…",
+            "gone": "",
+        }[self.stage]
+
+    @property
+    def next_rung(self) -> str:
+        """What `escalate` would do, as the words on a button; empty if there is nothing more."""
+        return {"asked": "Terminate", "terminated": "Kill"}.get(self.stage, "")
+
+    def escalate(self) -> None:
+        """Go one rung up now."""
+        self._ladder.escalate()
+        self._since = self._clock()
+        self._tell()
+
+    def close(self) -> None:
+        """Watch no more."""
+        self._timer.stop()
+
+    def _tick(self) -> None:
+        if self._ladder.advance() == "gone":
+            self._timer.stop()
+        self._tell()
+
+    def _tell(self) -> None:
+        before, self._words = self._words, self.words
+        if before != self._words or self.overdue:
+            self.changed.emit()

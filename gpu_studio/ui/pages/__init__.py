@@ -1,0 +1,1 @@
+"""The pages of the window; they never import each other."""

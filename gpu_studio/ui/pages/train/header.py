@@ -1,0 +1,118 @@
+"""The head of the Train page: which run, how it is, how far it is, and what can be done to it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QVBoxLayout, QWidget
+
+from gpu_studio.runs.events import State
+from gpu_studio.ui.theme.icons import icon
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.theme.states import LIVE
+from gpu_studio.ui.theme.tokens import GRID
+from gpu_studio.ui.widgets.badge import Badge
+from gpu_studio.ui.widgets.button import Button
+from gpu_studio.ui.widgets.labels import Elided
+from gpu_studio.ui.widgets.painted_line import PaintedLine
+
+_PARTS = 1000
+_MORE_WIDTH = 40
+_ROW = 34
+_MOST_OF_NAME = 0.36
+
+
+class RunHeader(QWidget):
+    """Name, state, headline, buttons and progress. The buttons only say that they were pressed."""
+
+    pause_pressed = Signal()
+    stop_pressed = Signal()
+    checkpoint_pressed = Signal()
+    stop_now_pressed = Signal()
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._state: State | None = None
+        self.name = Elided(role="heading")
+        self.badge = Badge(theme)
+        self.line = PaintedLine(theme)
+        self.pause, self.stop, self.more = Button("Pause"), Button("Stop"), Button("⋯")
+        self.bar = QProgressBar()
+        self.bar.setRange(0, _PARTS)
+        self.bar.setTextVisible(False)
+        self.bar.setAccessibleName("Progress of the run")
+        self._make_buttons()
+        self._lay_out()
+        theme.changed.connect(self._paint)
+        self.set_state(None)
+
+    def restart(self, name: str) -> None:
+        """Show another run, of which only its name is known."""
+        self.name.setText(name)
+        self.line.set_text("")
+        self.set_progress(None)
+        self.set_state(None)
+
+    def set_state(self, state: State | None) -> None:
+        """Show this state, and only the buttons that mean something in it."""
+        self._state = state
+        self.badge.set_state(state)
+        paused = state == "paused"
+        self.pause.setText("Resume" if paused else "Pause")
+        self.pause.setAccessibleName(self.pause.text())
+        self.pause.setToolTip("Let the run go on" if paused else "Pause the run; its memory stays")
+        self.pause.setEnabled(state in ("running", "paused", "starting"))
+        self.stop.setEnabled(state in LIVE)
+        for button in (self.pause, self.stop, self.more):
+            if state not in LIVE:
+                button.clearFocus()  # else hiding it would move the focus on to something not asked for
+            button.setVisible(state in LIVE)
+        self._paint()
+
+    def set_progress(self, share: float | None) -> None:
+        """Fill the bar up to `share` (0 to 1); None is not known yet."""
+        self.bar.setValue(round((share or 0.0) * _PARTS))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Leave room for the headline beside a long name."""
+        super().resizeEvent(event)
+        self.name.setMaximumWidth(round(self.width() * _MOST_OF_NAME))
+
+    def _make_buttons(self) -> None:
+        self.stop.setToolTip("Stop the run, with a checkpoint to go on from")
+        self.more.setToolTip("What else can be asked of the run")
+        self.more.setAccessibleName("More")
+        self.more.setFixedWidth(_MORE_WIDTH)
+        menu = QMenu("More", self)
+        self.checkpoint = menu.addAction("Checkpoint now")
+        self.stop_now = menu.addAction("Stop now, without a checkpoint")
+        # Not `setMenu`, which draws a chevron that a sign this small has no room for.
+        self.more.clicked.connect(lambda: menu.popup(self.more.mapToGlobal(QPoint(0, self.more.height() + 2))))
+        self.pause.clicked.connect(self.pause_pressed)
+        self.stop.clicked.connect(self.stop_pressed)
+        self.checkpoint.triggered.connect(self.checkpoint_pressed)
+        self.stop_now.triggered.connect(self.stop_now_pressed)
+
+    def _lay_out(self) -> None:
+        row = QHBoxLayout()
+        row.setSpacing(GRID + 4)
+        # So that nothing moves when the buttons go.
+        row.addStrut(_ROW)
+        row.addWidget(self.name)
+        row.addWidget(self.badge)
+        row.addWidget(self.line, 1)
+        for button in (self.pause, self.stop, self.more):
+            row.addWidget(button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID + 4)
+        column.addLayout(row)
+        column.addWidget(self.bar)
+
+    def _paint(self) -> None:
+        tokens = self._theme.tokens
+        self.pause.setIcon(icon("play" if self._state == "paused" else "pause", tokens))
+        self.stop.setIcon(icon("stop", tokens))
+        self.checkpoint.setIcon(icon("checkpoint", tokens))
+        self.stop_now.setIcon(icon("stop-now", tokens))

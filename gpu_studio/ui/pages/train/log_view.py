@@ -1,0 +1,126 @@
+"""A log: the newest lines, filtered, each in the colour of its level."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
+
+from gpu_studio.runs.history import Level, LogLine
+from gpu_studio.ui.models import figures
+from gpu_studio.ui.theme.fonts import font
+from gpu_studio.ui.theme.manager import ThemeManager
+
+MOST_LINES = 10_000
+_SIGNS: dict[Level, str] = {"info": "", "warning": "⚠ ", "error": "✘ "}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line to be shown, with its level."""
+
+    text: str
+    level: Level = "info"
+
+
+def told(line: LogLine) -> Line:
+    """A line of the events, with its time of day and a sign for its level."""
+    return Line(f"{figures.clock(line.time)}  {_SIGNS[line.level]}{line.message}", line.level)
+
+
+class LogView(QPlainTextEdit):
+    """The newest ten thousand lines that hold the filter's words.
+
+    While `following`, the newest line stays in sight. Scrolling up ends that, scrolling to the end begins it again.
+    """
+
+    following_changed = Signal()
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._lines: deque[Line] = deque(maxlen=MOST_LINES)
+        self._filter = ""
+        self._following = True
+        self.setReadOnly(True)
+        self.setFont(font("mono"))
+        self.setMaximumBlockCount(MOST_LINES)
+        self.setUndoRedoEnabled(False)
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setTabChangesFocus(True)
+        self.document().setDocumentMargin(1)
+        self.verticalScrollBar().actionTriggered.connect(self._note_scroll)
+        theme.changed.connect(self._rebuild)
+
+    @property
+    def following(self) -> bool:
+        """Whether the newest line is kept in sight."""
+        return self._following
+
+    def set_following(self, following: bool) -> None:
+        """Keep the newest line in sight, or stay where one is."""
+        if following:
+            self._to_end()
+        if following != self._following:
+            self._following = following
+            self.following_changed.emit()
+
+    def add(self, lines: Sequence[Line]) -> None:
+        """Append these lines."""
+        self._lines.extend(lines)
+        self._append([line for line in lines[-MOST_LINES:] if self._wanted(line)])
+
+    def clear_lines(self) -> None:
+        """Forget all lines."""
+        self._lines.clear()
+        self.clear()
+        self.set_following(True)
+
+    def set_filter(self, text: str) -> None:
+        """Show only lines that hold every word of `text`, in any case."""
+        self._filter = text
+        self._rebuild()
+
+    def _wanted(self, line: Line) -> bool:
+        text = line.text.casefold()
+        return all(word in text for word in self._filter.casefold().split())
+
+    def _rebuild(self) -> None:
+        self.clear()
+        self._append([line for line in self._lines if self._wanted(line)])
+
+    def _append(self, lines: Sequence[Line]) -> None:
+        if not lines:
+            return
+        cursor = QTextCursor(self.document())
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        cursor.beginEditBlock()
+        # Lines of one level in one go: a block at a time is many times slower.
+        for level, alike in groupby(lines, key=lambda line: line.level):
+            if not self.document().isEmpty():
+                cursor.insertBlock()
+            cursor.insertText("\n".join(line.text for line in alike), self._shape(level))
+        cursor.endEditBlock()
+        if self._following:
+            self._to_end()
+
+    def _to_end(self) -> None:
+        bar = self.verticalScrollBar()
+        bar.setValue(bar.maximum())
+
+    def _note_scroll(self) -> None:
+        """A person has scrolled: by the wheel, a key or the bar, where it now is says what is wanted."""
+        bar = self.verticalScrollBar()
+        self.set_following(bar.sliderPosition() >= bar.maximum())
+
+    def _shape(self, level: Level) -> QTextCharFormat:
+        tokens = self._theme.tokens
+        colours = {"info": tokens.muted, "warning": tokens.warning, "error": tokens.bad}
+        shape = QTextCharFormat()
+        shape.setForeground(QColor(colours[level]))
+        return shape

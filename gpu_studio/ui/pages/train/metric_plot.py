@@ -1,0 +1,90 @@
+"""The plot of one metric: of the training and of the validation data, at the end of each epoch."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox, QWidget
+
+from gpu_studio.runs.history import History
+from gpu_studio.ui.models import figures
+from gpu_studio.ui.pages.train.loss_plot import validation
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.theme.tokens import Tokens
+from gpu_studio.ui.widgets.plots.curve import Style
+from gpu_studio.ui.widgets.plots.gestures import HELP
+from gpu_studio.ui.widgets.plots.legend import Entry
+from gpu_studio.ui.widgets.plots.time_plot import TimePlot
+from gpu_studio.ui.widgets.plots.time_view import TimeView
+
+
+def _train(tokens: Tokens) -> str:
+    return tokens.accent
+
+
+TRAIN, VALIDATION = Style(_train, dots=True), Style(validation, dots=True)
+
+
+class MetricPlot(TimePlot):
+    """One metric over time. Where the run has several, a choice stands in the header."""
+
+    metric_changed = Signal()
+
+    def __init__(self, theme: ThemeManager, time: TimeView, parent: QWidget | None = None) -> None:
+        super().__init__("Metric", theme, time, parent, nothing="no end of an epoch in sight")
+        self.add_curve("train", TRAIN)
+        self.add_curve("validation", VALIDATION)
+        self._history: History | None = None
+        self.choice = QComboBox()
+        self.choice.setAccessibleName("Metric that is shown")
+        self.choice.currentIndexChanged.connect(self._chosen)
+        self.options.addStretch(1)
+        self.options.addWidget(self.choice)
+        self.choice.hide()
+
+    @property
+    def chosen(self) -> str | None:
+        """The name of the metric that is shown, without `val_`; None if the run has none."""
+        name = self.choice.currentData()
+        return str(name) if name is not None else None
+
+    def show_epochs(self, history: History) -> None:
+        """Feed the curves with the epochs that are over, and show their newest values."""
+        self._history = history
+        self._offer(figures.metric_names(history.epochs.metrics))
+        metric = self.chosen
+        if history.started is None or metric is None:
+            return
+        times, start = history.epochs.times, history.started.time
+        self.feed("train", times, history.epochs.metric(metric), start)
+        self.feed("validation", times, history.epochs.metric(f"val_{metric}"), start)
+        self._name_curves(history.epochs.rows[-1].metrics, metric)
+
+    def _name_curves(self, last: dict[str, float | None], metric: str) -> None:
+        named = (("train", TRAIN, metric), ("validation", VALIDATION, f"val_{metric}"))
+        self.set_legend([Entry(name, style, figures.value(last[key])) for name, style, key in named if key in last])
+
+    def _offer(self, names: list[str]) -> None:
+        offered = [self.choice.itemData(index) for index in range(self.choice.count())]
+        if names == offered:
+            return
+        before = self.chosen
+        self.choice.blockSignals(True)
+        self.choice.clear()
+        for name in names:
+            self.choice.addItem(figures.metric_label(name, names), name)
+        self.choice.setCurrentIndex(names.index(before) if before in names else 0)
+        self.choice.blockSignals(False)
+        self.choice.setVisible(len(names) > 1)
+        self._retitle()
+
+    def _retitle(self) -> None:
+        metric = self.chosen
+        self.set_title(self.choice.currentText().capitalize() if metric else "Metric")
+        self.title.setToolTip(f"{metric}. {HELP}" if metric else HELP)
+
+    def _chosen(self) -> None:
+        self._retitle()
+        if self._history is not None:
+            self.show_epochs(self._history)
+            self.draw_soon()
+        self.metric_changed.emit()

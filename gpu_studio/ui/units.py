@@ -1,0 +1,45 @@
+"""Figures as a person reads them: with their unit, binary for memory, and a thin space between thousands."""
+
+from __future__ import annotations
+
+THIN = "\u2009"
+
+
+def number(value: int) -> str:
+    """A whole number with its thousands apart: 16 384."""
+    return f"{value:,}".replace(",", THIN)
+
+
+def mib(value: int) -> str:
+    """Mebibytes, as GiB with one decimal from 10 GiB on: `812 MiB`, `79.6 GiB`."""
+    return f"{value / 1024:.1f} GiB" if value >= 10 * 1024 else f"{number(value)} MiB"
+
+
+def used_of(used: int | None, total: int | None) -> str:
+    """Memory in use of all there is, both in MiB: `52.1 / 79.6 GiB`; says so where a figure is not known."""
+    if total is None:
+        return "not known"
+    if used is None:
+        return f"{total / 1024:.1f} GiB, use not known"
+    return f"{used / 1024:.1f} / {total / 1024:.1f} GiB"
+
+
+def duration(seconds: float) -> str:
+    """A time span in its two greatest units: `41 s`, `6 min 02 s`, `3 h 05 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def sentence(text: str) -> str:
+    """`text` with a capital at its beginning and a full stop at its end; empty stays empty."""
+    begun = text[:1].upper() + text[1:]
+    return begun if not begun or begun.endswith((".", "!", "?")) else f"{begun}."
+
+
+def plural(count: int, word: str) -> str:
+    """`1 core`, `2 cores`."""
+    return f"{number(count)} {word}" if count == 1 else f"{number(count)} {word}s"

@@ -1,0 +1,1 @@
+"""Small widgets with no rules of their own."""

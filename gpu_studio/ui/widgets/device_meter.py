@@ -1,0 +1,113 @@
+"""One logical device's memory, now: its dot and name, a bar towards its limit, its peak."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gpu_studio.ui.models.memory_now import DeviceMemoryNow
+from gpu_studio.ui.theme.fonts import font
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.widgets.bar import HEIGHT as BAR
+from gpu_studio.ui.widgets.bar import draw_bar
+
+_DOT = 8
+_NAME_LEFT = 15
+_GAP = 4
+_BELOW, _BELOW_DENSE = 10, 4
+_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+
+
+class DeviceMeter(QWidget):
+    """Paints one device. A `dense` meter leaves the caption to its tooltip."""
+
+    def __init__(self, theme: ThemeManager, now: DeviceMemoryNow, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._now = now
+        self._dense = False
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        theme.changed.connect(self.update)
+        self._tell()
+
+    @property
+    def now(self) -> DeviceMemoryNow:
+        """What is shown."""
+        return self._now
+
+    def set_now(self, now: DeviceMemoryNow) -> None:
+        """Show these figures of the same device."""
+        if now != self._now:
+            self._now = now
+            self._tell()
+            self.update()
+
+    def set_dense(self, dense: bool) -> None:
+        """Leave the caption out, or not."""
+        if dense != self._dense:
+            self._dense = dense
+            self.updateGeometry()
+            self.update()
+
+    def height_if(self, dense: bool) -> int:
+        """Name, bar and caption under each other, as far as there are such."""
+        height = _line("text") + (_BELOW_DENSE if dense else _BELOW)
+        height += int(BAR) + _GAP if self._now.limit else 0
+        return height + (0 if dense else _line("caption") + _GAP // 2)
+
+    def _tell(self) -> None:
+        self.setAccessibleName(self._now.text)
+        self.setToolTip(self._now.text)
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """As high as what is drawn."""
+        return QSize(160, self.height_if(self._dense))
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw the device."""
+        del event
+        painter = QPainter(self)
+        top = QRectF(0, 0, self.width(), _line("text"))
+        self._paint_name(painter, top)
+        bottom = top.bottom()
+        if self._now.share is not None:
+            room = QRectF(0, bottom + _GAP / 2, self.width(), BAR)
+            draw_bar(painter, room, self._now.share, self._colour(), self._theme.tokens)
+            self._paint_peak(painter, room)
+            bottom = room.bottom() + _GAP / 2
+        if not self._dense:
+            self._paint_caption(painter, QRectF(0, bottom + _GAP / 2, self.width(), _line("caption")))
+
+    def _paint_name(self, painter: QPainter, room: QRectF) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(self._colour()))
+        painter.drawEllipse(QPointF(_DOT / 2, room.center().y()), _DOT / 2, _DOT / 2)
+        painter.setPen(QColor(self._theme.tokens.text))
+        painter.setFont(font("mono"))
+        painter.drawText(room.adjusted(_NAME_LEFT, 0, 0, 0), _LEFT, self._now.name)
+        painter.setFont(font("text"))
+        painter.drawText(room, _RIGHT, self._now.amount)
+
+    def _paint_peak(self, painter: QPainter, room: QRectF) -> None:
+        """A notch in the bar where the peak was."""
+        share = self._now.peak_share or 0.0
+        x = min(room.left() + share * room.width(), room.right() - 2)
+        painter.fillRect(QRectF(x - 1, room.top(), 2, room.height()), QColor(self._theme.tokens.text))
+
+    def _paint_caption(self, painter: QPainter, room: QRectF) -> None:
+        painter.setFont(font("caption"))
+        painter.setPen(QColor(self._theme.tokens.muted))
+        text = painter.fontMetrics().elidedText(self._now.caption, Qt.TextElideMode.ElideRight, int(room.width()))
+        painter.drawText(room, _LEFT, text)
+
+    def _colour(self) -> str:
+        tokens = self._theme.tokens
+        return tokens.host if self._now.place is None else tokens.device_colour(self._now.place)
+
+
+def _line(role: str) -> int:
+    metrics = QFontMetrics(font("caption" if role == "caption" else "text"))
+    return metrics.height() + 2

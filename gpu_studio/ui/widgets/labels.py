@@ -1,0 +1,73 @@
+"""Text on the screen, by what it is for: its size and weight come from the role, its colour from the style sheet."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+
+from gpu_studio.ui.theme.fonts import FontRole, font
+
+Role = Literal["text", "strong", "heading", "title", "caption", "muted", "section", "mono", "mono_caption"]
+
+
+def _font_role(role: Role) -> FontRole:
+    return "text" if role == "muted" else role
+
+
+class Label(QLabel):
+    """A line of plain text in one role. Never reads its text as rich text, so a name with `<` is shown as it is."""
+
+    def __init__(self, text: str = "", role: Role = "text", parent: QWidget | None = None) -> None:
+        super().__init__(text, parent)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setProperty("role", role)
+        self.setFont(font(_font_role(role)))
+
+    def set_tone(self, tone: Literal["", "bad"]) -> None:
+        """Colour the text as an error, or not."""
+        self.setProperty("tone", tone)
+        self.style().unpolish(self)
+        self.style().polish(self)
+
+
+class Paragraph(Label):
+    """Text of several lines, broken at its width, that a person can select and copy."""
+
+    def __init__(self, text: str = "", role: Role = "text", parent: QWidget | None = None) -> None:
+        super().__init__(text, role, parent)
+        self.setWordWrap(True)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+
+class Elided(Label):
+    """A line that gives up its end, or its middle, for an ellipsis where room is short; its tooltip holds it all."""
+
+    def __init__(
+        self,
+        text: str = "",
+        role: Role = "text",
+        parent: QWidget | None = None,
+        *,
+        mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
+    ) -> None:
+        super().__init__(text, role, parent)
+        self._mode = mode
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Room for a few letters: the rest may be cut."""
+        return QSize(self.fontMetrics().horizontalAdvance("MMM…"), super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw what fits."""
+        del event
+        shown = self.fontMetrics().elidedText(self.text(), self._mode, self.width())
+        self.setToolTip(self.text() if shown != self.text() else "")
+        painter = QPainter(self)
+        self.style().drawItemText(
+            painter, self.rect(), int(self.alignment()), self.palette(), self.isEnabled(), shown, self.foregroundRole()
+        )

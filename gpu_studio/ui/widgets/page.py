@@ -1,0 +1,33 @@
+"""What every page has: a heading, a line beside it, buttons at the right, and a column for the rest."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from gpu_studio.ui.widgets.labels import Elided, Label
+
+SIDE = 22
+TOP = 16
+GAP = 14
+
+
+class Page(QWidget):
+    """A page. `header` holds the heading and ends in the buttons; `column` takes what stands under it."""
+
+    def __init__(self, heading: QWidget | str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("page")
+        self.column = QVBoxLayout(self)
+        self.column.setContentsMargins(SIDE, TOP, SIDE, TOP + 2)
+        self.column.setSpacing(GAP)
+        self.caption = Elided(role="muted")
+        self.header = QHBoxLayout()
+        self.header.setSpacing(GAP)
+        self.header.addWidget(Label(heading, "heading") if isinstance(heading, str) else heading)
+        self.header.addWidget(self.caption)
+        self.header.addStretch(1)
+        self.column.addLayout(self.header)
+
+    def add_button(self, button: QWidget) -> None:
+        """Put a button at the right end of the header."""
+        self.header.addWidget(button)

@@ -1,0 +1,1 @@
+"""Plots over time: quick enough for a live run, and small enough to be read."""

@@ -1,0 +1,191 @@
+"""The drawing surface of one plot: curves over a backdrop, under a crosshair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyqtgraph as pg
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QFocusEvent, QPainter, QResizeEvent
+from PySide6.QtWidgets import QWidget
+
+from gpu_studio.ui.theme.tokens import Tokens
+from gpu_studio.ui.widgets.plots.backdrop import Backdrop, Limit, Marks
+from gpu_studio.ui.widgets.plots.curve import PlotCurve, Style
+from gpu_studio.ui.widgets.plots.gestures import HELP, Gestures
+from gpu_studio.ui.widgets.plots.overlay import Overlay
+from gpu_studio.ui.widgets.plots.scale import Scale
+from gpu_studio.ui.widgets.plots.time_view import TimeView
+from gpu_studio.ui.widgets.plots.time_window import TimeWindow
+
+LEFT, TOP, RIGHT = 70, 6, 4
+BOTTOM, BOTTOM_WITH_TIMES = 7, 22
+_SMALLEST = (160, 44)
+_NO_HEIGHTS = (0.0, 1.0)
+_BY_KEY = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason, Qt.FocusReason.ShortcutFocusReason)
+
+
+class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
+    """Curves over one time axis. Nothing is drawn anew before `redraw`, but for the crosshair.
+
+    Where no curve has a point in sight it says so, in the words of `nothing`.
+    The backdrop is painted into a pixmap that Qt keeps until the ranges, marks or colours change.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        time: TimeView,
+        tokens: Tokens,
+        parent: QWidget | None = None,
+        *,
+        nothing: str = "nothing in sight",
+    ) -> None:
+        self._backdrop = Backdrop(tokens)
+        super().__init__(parent, useOpenGL=False)
+        self._nothing = nothing
+        self._time = time
+        self._curves: list[PlotCurve] = []
+        self._line_width = self._pixel_ratio()
+        self._box = pg.ViewBox(enableMouse=False, enableMenu=False, defaultPadding=0.0)
+        self._box.disableAutoRange()
+        self.addItem(self._box)
+        self._overlay = Overlay()
+        for item in self._overlay.items:
+            self.addItem(item)
+        self._gestures = Gestures(time, self._backdrop, self._overlay, self)
+        self.installEventFilter(self._gestures)
+        self.viewport().installEventFilter(self._gestures)
+        time.cursor_changed.connect(self._show_cursor)
+        self.setMinimumSize(*_SMALLEST)
+        self.setAccessibleName(f"{name} over time")
+        self.setAccessibleDescription(HELP)
+        self.set_tokens(tokens)
+
+    @property
+    def backdrop(self) -> Backdrop:
+        """What is shown behind the curves, and the ranges of both axes."""
+        return self._backdrop
+
+    @property
+    def columns(self) -> int:
+        """How many pixels wide the curves' area is, at least 1. On a denser screen, where lines are wider, no more."""
+        return max(int(self._backdrop.area.width()), 1)
+
+    def add_curve(self, style: Style) -> PlotCurve:
+        """A new curve, drawn over those before it."""
+        curve = PlotCurve(style)
+        curve.set_tokens(self._backdrop.tokens, self._line_width)
+        self._curves.append(curve)
+        for item in curve.items:
+            self._box.addItem(item)
+        return curve
+
+    def remove_curve(self, curve: PlotCurve) -> None:
+        """Take a curve away for good."""
+        self._curves.remove(curve)
+        for item in curve.items:
+            self._box.removeItem(item)
+
+    def set_tokens(self, tokens: Tokens) -> None:
+        """Wear the colours of this theme."""
+        self._backdrop.tokens = tokens
+        self._overlay.set_tokens(tokens)
+        self._dress_curves()
+        self._repaint_backdrop()
+
+    def show_times(self, shown: bool) -> None:
+        """Name the moments under the curves, or not, where a plot below does."""
+        self._backdrop.times_shown = shown
+        self._place_curves()
+
+    def set_scale(self, scale: Scale) -> None:
+        """Measure heights by this scale from the next `redraw` on."""
+        self._backdrop.scale = scale
+
+    def set_marks(self, marks: Marks) -> None:
+        """Show these moments."""
+        self._backdrop.marks = marks
+        self._repaint_backdrop()
+
+    def set_limits(self, limits: Sequence[Limit]) -> None:
+        """Show these values as lines from the next `redraw` on; the view is made to hold them."""
+        if list(limits) != list(self._backdrop.limits):
+            self._backdrop.limits = limits
+            self._repaint_backdrop()
+
+    def redraw(self) -> None:
+        """Draw the curves as their series are now, in the window of time as it is now."""
+        if self._line_width != self._pixel_ratio():
+            self._dress_curves()
+        window = self._time.window
+        heights = [curve.draw(window, self.columns, self._backdrop.scale) for curve in self._curves]
+        ranges = [found for found in heights if found is not None]
+        if ranges:
+            ranges += [(limit.value, limit.value) for limit in self._backdrop.limits]
+        self._show_ranges(window, *self._fit(ranges), "" if ranges else self._nothing)
+
+    def _pixel_ratio(self) -> float:
+        return float(max(round(self.devicePixelRatioF()), 1))
+
+    def _dress_curves(self) -> None:
+        """Cosmetic pens count in device pixels, so lines have to be wider on a denser screen."""
+        self._line_width = self._pixel_ratio()
+        for curve in self._curves:
+            curve.set_tokens(self._backdrop.tokens, self._line_width)
+
+    def _place_curves(self) -> None:
+        bottom = BOTTOM_WITH_TIMES if self._backdrop.times_shown else BOTTOM
+        size = (max(self.width() - LEFT - RIGHT, 1), max(self.height() - TOP - bottom, 1))
+        self._backdrop.area = QRectF(LEFT, TOP, *size)
+        self._box.setGeometry(self._backdrop.area)
+        self.redraw()
+        self._repaint_backdrop()
+
+    def _show_ranges(self, window: TimeWindow, low: float, high: float, empty: str) -> None:
+        backdrop = self._backdrop
+        if (window, low, high, empty) != (backdrop.window, backdrop.low, backdrop.high, backdrop.empty):
+            backdrop.window, backdrop.low, backdrop.high, backdrop.empty = window, low, high, empty
+            self._box.setRange(xRange=(window.start, window.end), yRange=(low, high), padding=0)
+            self._repaint_backdrop()
+
+    def _fit(self, ranges: list[tuple[float, float]]) -> tuple[float, float]:
+        if not ranges:
+            return _NO_HEIGHTS
+        low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
+        return self._backdrop.scale.fit(low, high, self._backdrop.rows)
+
+    def _repaint_backdrop(self) -> None:
+        self.resetCachedContent()
+        self.viewport().update()
+        self._show_cursor()
+
+    def _show_cursor(self) -> None:
+        moment = self._time.cursor
+        x = None if moment is None else self._backdrop.x_of(moment)
+        self._overlay.show_crosshair(self._backdrop.area, x)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Give the curves what the labels leave."""
+        super().resizeEvent(event)
+        # pyqtgraph resizes the view from within its constructor.
+        if hasattr(self, "_gestures"):
+            self._place_curves()
+
+    def drawBackground(self, painter: QPainter, rect: QRectF) -> None:  # noqa: N802 - Qt's name
+        """Paint the backdrop; Qt keeps the result."""
+        del rect
+        self._backdrop.paint(painter, QRectF(self.rect()))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
+        """Show that the keys go here."""
+        super().focusInEvent(event)
+        # A click shows by itself where the focus went; the Tab key does not.
+        self._backdrop.focused = event.reason() in _BY_KEY
+        self._repaint_backdrop()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
+        """Show that they no longer do."""
+        super().focusOutEvent(event)
+        self._backdrop.focused = False
+        self._repaint_backdrop()

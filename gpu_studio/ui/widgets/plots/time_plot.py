@@ -1,0 +1,140 @@
+"""A card with a plot over time: its title, the legend, options, and the curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QElapsedTimer
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.theme.tokens import GRID, Tokens
+from gpu_studio.ui.widgets.card import Card
+from gpu_studio.ui.widgets.labels import Label
+from gpu_studio.ui.widgets.plots.canvas import Canvas
+from gpu_studio.ui.widgets.plots.curve import PlotCurve, Style
+from gpu_studio.ui.widgets.plots.decimate import Array
+from gpu_studio.ui.widgets.plots.gestures import HELP
+from gpu_studio.ui.widgets.plots.legend import Entry, Legend
+from gpu_studio.ui.widgets.plots.time_view import TimeView
+
+_SOONEST_MS, _LATEST_MS = 200.0, 1000.0
+
+
+class TimePlot(Card):
+    """Named curves over a shared time axis.
+
+    `feed` gives a curve its series, `refresh` draws, if there is something new and the card can be seen: at most five
+    times a second, and less often where a second is less than a pixel.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        theme: ThemeManager,
+        time: TimeView,
+        parent: QWidget | None = None,
+        *,
+        nothing: str = "nothing in sight",
+    ) -> None:
+        super().__init__("", parent)
+        self.setAccessibleName(title)
+        self.title = Label(title, "title")
+        self.title.setToolTip(HELP)
+        self.canvas = Canvas(title, time, theme.tokens, self, nothing=nothing)
+        self.legend = Legend(theme)
+        self.options = QHBoxLayout()
+        self.options.setSpacing(2)
+        self._time = time
+        self._curves: dict[str, PlotCurve] = {}
+        self._stale = True
+        self._since = QElapsedTimer()
+        self._since.start()
+        self.redraws = 0
+        self._lay_out()
+        theme.changed.connect(self._wear)
+        time.window_changed.connect(self.draw_soon)
+
+    def _lay_out(self) -> None:
+        self.body.setContentsMargins(2 * GRID - 2, GRID, 2 * GRID - 2, GRID - 2)
+        self.body.setSpacing(2)
+        self.header.setSpacing(2 * GRID)
+        self.header.addWidget(self.title)
+        self.header.addWidget(self.legend)
+        self.header.addLayout(self.options, 1)
+        self.body.addLayout(self.header)
+        self.body.addWidget(self.canvas, 1)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the curves."""
+        return list(self._curves)
+
+    def set_title(self, title: str) -> None:
+        """Call the plot so."""
+        self.title.setText(title)
+        self.setAccessibleName(title)
+        self.canvas.setAccessibleName(f"{title} over time")
+
+    def add_curve(self, name: str, style: Style) -> PlotCurve:
+        """Make the curve called `name`, once."""
+        curve = self._curves[name] = self.canvas.add_curve(style)
+        self._stale = True
+        return curve
+
+    def clear(self) -> None:
+        """Take all curves away, and what belongs to them."""
+        for curve in self._curves.values():
+            self.canvas.remove_curve(curve)
+        self._curves.clear()
+        self.forget()
+
+    def forget(self) -> None:
+        """Keep the curves, but nothing of what they showed."""
+        for curve in self._curves.values():
+            curve.forget()
+        self.canvas.set_limits(())
+        self.canvas.set_marks({})
+        self.set_legend(())
+        self.draw_soon()
+
+    def feed(self, name: str, times: Array, values: Array, origin: float) -> None:
+        """Give a curve its series: sorted times, shape (points,), where `origin` is the run's start."""
+        self._curves[name].set_series(times, values, origin)
+        self._stale = True
+
+    def set_legend(self, entries: Sequence[Entry]) -> None:
+        """Show these names and newest values."""
+        self.legend.set_entries(entries)
+
+    def refresh(self) -> None:
+        """Draw what is new, if it is time and somebody can see it."""
+        if self._stale and self.isVisible() and self._since.hasExpired(round(self._pause_ms())):
+            self._draw()
+
+    def draw_soon(self) -> None:
+        """Draw at once, or when the card is seen again: for what a person did."""
+        self._stale = True
+        if self.isVisible():
+            self._draw()
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw what has come while nobody could see it."""
+        super().showEvent(event)
+        if self._stale:
+            self._draw()
+
+    def _draw(self) -> None:
+        self._stale = False
+        self._since.restart()
+        self.redraws += 1
+        self.canvas.redraw()
+
+    def _pause_ms(self) -> float:
+        """Sooner than a pixel's worth of time nothing new can be seen, but for the newest pixel itself."""
+        pixel_ms = 1000.0 * self._time.window.span / self.canvas.columns
+        return min(max(pixel_ms, _SOONEST_MS), _LATEST_MS) - 1
+
+    def _wear(self, tokens: Tokens) -> None:
+        self.canvas.set_tokens(tokens)

@@ -1,0 +1,110 @@
+"""The line at the foot of the window: the machine, the TensorFlow in use, the live run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPointF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QStatusBar, QWidget
+
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.theme.states import state_token
+from gpu_studio.ui.theme.tokens import GRID
+from gpu_studio.ui.widgets.labels import Elided
+
+if TYPE_CHECKING:
+    from gpu_studio.runs.events import State
+
+
+class Dot(QWidget):
+    """A small round sign beside a word: filled in one of the theme's colours."""
+
+    def __init__(self, theme: ThemeManager, colour: str = "muted", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._colour = colour
+        self.setFixedSize(QSize(GRID + 2, GRID + 2))
+        theme.changed.connect(self.update)
+
+    def set_colour(self, colour: str) -> None:
+        """Take another colour: the name of a token, or `#rrggbb`."""
+        self._colour = colour
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw the dot."""
+        del event
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(getattr(self._theme.tokens, self._colour, self._colour)))
+        painter.drawEllipse(QPointF(self.width() / 2, self.height() / 2), GRID / 2, GRID / 2)
+
+
+class StatusLine(QStatusBar):
+    """Three texts: `set_machine` and the TensorFlow in use at the left, `set_run` at the right."""
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizeGripEnabled(False)
+        self._machine_dot, self._run_dot = Dot(theme), Dot(theme)
+        self._machine, self._run = Elided(role="caption"), Elided(role="caption")
+        self._tensorflow = Elided(role="caption")
+        self._run_dot.hide()
+        self.addWidget(_row(self._machine_dot, self._machine, self._tensorflow), 1)
+        self.addPermanentWidget(_row(self._run_dot, self._run))
+
+    def set_machine(self, text: str, colour: str) -> None:
+        """Say what is known of the machine; `colour` is the name of a token."""
+        self._machine.setText(text)
+        self._machine_dot.set_colour(colour)
+
+    def show_tensorflow(self) -> None:
+        """Say which TensorFlow is in use. Reading that takes longer than a first window should wait."""
+        self._tensorflow.setText(tensorflow_in_use())
+
+    def set_run(self, text: str, state: State | None) -> None:
+        """Say how the run is; empty without one."""
+        self._run.setText(text)
+        self._run_dot.setVisible(state is not None)
+        if state is not None:
+            self._run_dot.set_colour(state_token(state))
+
+    @property
+    def machine_text(self) -> str:
+        """What it says of the machine."""
+        return self._machine.text()
+
+    @property
+    def run_text(self) -> str:
+        """What it says of the run."""
+        return self._run.text()
+
+
+def tensorflow_in_use() -> str:
+    """The version of the installed TensorFlow, which is not imported for it, and where it is installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    place = Path(sys.prefix)
+    home = Path.home()
+    shown = f"~/{place.relative_to(home)}" if place.is_relative_to(home) else str(place)
+    try:
+        return f"TensorFlow {version('tensorflow')} · {shown}"
+    except PackageNotFoundError:
+        return f"TensorFlow is not installed in {shown}"
+
+
+def _row(*widgets: QWidget) -> QWidget:
+    holder = QWidget()
+    row = QHBoxLayout(holder)
+    row.setContentsMargins(GRID + 4, 0, GRID + 4, 0)
+    row.setSpacing(GRID)
+    for widget in widgets:
+        row.addWidget(widget)
+        if isinstance(widget, Elided):
+            row.addSpacing(GRID)
+    row.addStretch(1)
+    return holder

@@ -1,0 +1,52 @@
+"""The window's one look of a table: rows without a grid, a line under each, whole rows selected."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QAbstractItemModel, QSize, Qt
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView, QWidget
+
+from gpu_studio.ui.theme.fonts import font
+
+ROW = 36
+HEADER = 32
+
+
+class Table(QTableView):
+    """A table of whole rows. Tab leaves it; the arrow keys move in it."""
+
+    def __init__(self, model: QAbstractItemModel, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setModel(model)
+        self.setAccessibleName(name)
+        self.setFont(font("text"))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setShowGrid(False)
+        self.setTabKeyNavigation(False)
+        self.setWordWrap(False)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self._shape_headers()
+
+    def _shape_headers(self) -> None:
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(ROW)
+        self.verticalHeader().setMinimumSectionSize(ROW)
+        header = self.horizontalHeader()
+        header.setFixedHeight(HEADER)
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        header.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+    def set_widths(self, widths: dict[int, int], stretch: int) -> None:
+        """Give columns these widths in pixels, and `stretch` what is left."""
+        for column, width in widths.items():
+            self.setColumnWidth(column, width)
+        self.horizontalHeader().setStretchLastSection(False)
+        self.horizontalHeader().setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """As high as all its rows."""
+        rows = self.model().rowCount() if self.model() is not None else 0
+        return QSize(super().sizeHint().width(), HEADER + rows * ROW + 2)

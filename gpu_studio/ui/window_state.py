@@ -1,0 +1,134 @@
+"""Which actions can be done now and why not, the status line, the title: all that follows from what is shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+
+from gpu_studio.ui.theme.states import LIVE
+from gpu_studio.ui.units import duration, plural
+
+if TYPE_CHECKING:
+    from gpu_studio.runs.history import History
+    from gpu_studio.runs.summary import Summary
+    from gpu_studio.ui.main_window import MainWindow
+    from gpu_studio.ui.models.live_run import LiveRun
+    from gpu_studio.ui.pages.runs_page import RunsPage
+    from gpu_studio.ui.pages.train_page import TrainPage
+
+NO_RUN = "No run is shown: train a plan, or show a run from the Runs page"
+NOT_LIVE = "The run that is shown has ended"
+BEGINNING = "A run is just being started"
+NONE_SELECTED = "Select a run on the Runs page"
+_OF_SELECTED = ("open_run", "open_run_plan", "resume_run", "reveal_run", "delete_run")
+
+
+class WindowState(QObject):
+    """Keeps the window's actions, status line and title true."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self._followed: LiveRun | None = None
+        window.readiness.changed.connect(self._follow_plan)
+        window.inventory.changed.connect(self._follow_machine)
+        window.runs.breath.timeout.connect(self._allow_train)
+        window.document.undo_stack.indexChanged.connect(self._follow_undo)
+        for follow in (self._follow_plan, self._follow_machine, self._follow_undo):
+            follow()
+        for name in _OF_SELECTED:
+            window.actions_.allow(name, NONE_SELECTED)
+        self.follow_run()
+
+    def watch(self, page: TrainPage) -> None:
+        """Follow the run that the Train page shows."""
+        page.state_changed.connect(self.follow_run)
+        page.status.connect(self._tell)
+
+    def watch_list(self, page: RunsPage) -> None:
+        """Follow what is selected on the Runs page."""
+        page.selection_changed.connect(lambda: self._follow_selection(page.selected))
+
+    def close(self) -> None:
+        """Follow the undo steps no more: the stack tells of its own end, when it is no longer there to be asked."""
+        self._window.document.undo_stack.indexChanged.disconnect(self._follow_undo)
+
+    def _follow_plan(self) -> None:
+        window, document = self._window, self._window.document
+        none = "" if document.plan is not None else "There is no plan yet: the machine is being looked at"
+        for name in ("save_plan", "save_plan_as", "copy_plan"):
+            window.actions_.allow(name, none)
+        self._allow_train()
+        title = document.plan.name if document.plan else "GPU Studio"
+        window.setWindowTitle(f"{title}[*] — GPU Studio" if document.plan else title)
+        window.setWindowModified(document.dirty)
+
+    def _follow_machine(self) -> None:
+        inventory, line = self._window.inventory, self._window.status_line
+        self._window.actions_.allow("refresh", "The machine is being looked at" if inventory.looking else "")
+        if inventory.looking:
+            line.set_machine("looking at the machine…", "muted")
+        elif inventory.error:
+            line.set_machine(inventory.error, "bad")
+        elif (machine := inventory.machine) is not None:
+            cards = plural(len(machine.cards), "NVIDIA card") if machine.cards else "no NVIDIA card"
+            line.set_machine(f"{plural(machine.cpu_cores, 'core')} · {cards}", "good")
+
+    def _follow_undo(self) -> None:
+        stack, actions = self._window.document.undo_stack, self._window.actions_
+        actions.allow("undo", "" if stack.canUndo() else "There is nothing to undo")
+        actions.allow("redo", "" if stack.canRedo() else "There is nothing to redo")
+        actions["undo"].setText(f"Undo: {stack.undoText()}" if stack.canUndo() else "Undo")
+        actions["redo"].setText(f"Redo: {stack.redoText()}" if stack.canRedo() else "Redo")
+
+    def _follow_selection(self, summary: Summary | None) -> None:
+        actions = self._window.actions_
+        for name in _OF_SELECTED:
+            actions.allow(name, "" if summary else NONE_SELECTED)
+        if summary and summary.live:
+            for name, what in (("resume_run", "resume"), ("delete_run", "delete")):
+                actions.allow(name, f"This run is still training: stop it before you {what} it")
+
+    def follow_run(self) -> None:
+        """Follow the run that is shown now."""
+        live, actions = self._window.shown_run, self._window.actions_
+        if live is not self._followed:
+            self._followed = live
+            if live is not None:
+                live.changed.connect(self._tell_of_run)
+        state = live.state if live else None
+        why_not = NO_RUN if live is None else "" if state in LIVE else NOT_LIVE
+        for name in ("pause", "checkpoint", "stop", "stop_now"):
+            actions.allow(name, why_not)
+        actions["pause"].setText("Resume" if state == "paused" else "Pause")
+        self._tell_of_run()
+
+    def _allow_train(self) -> None:
+        """Allow Train if the plan can run; asked for twice in a breath it is meant once."""
+        live = self._followed
+        silent = live is not None and live.history.started is None and live.live
+        beginning = silent or self._window.runs.breath.isActive()
+        self._window.actions_.allow("train", BEGINNING if beginning else self._window.readiness.why_not)
+
+    def _tell_of_run(self) -> None:
+        live = self._followed
+        self._allow_train()
+        if live is None or live.state is None:
+            self._window.status_line.set_run("", None)
+        elif not live.waiting_for:
+            self._tell(in_a_line(live.history))
+
+    def _tell(self, text: str) -> None:
+        self._window.status_line.set_run(text, self._followed.state if self._followed else None)
+
+
+def in_a_line(history: History) -> str:
+    """How the run is: `digits on four devices · epoch 21 of 30`."""
+    if history.ended:
+        took = f" after {duration(history.seconds)}" if history.seconds is not None else ""
+        return f"{history.plan} · {history.state}{took}"
+    if history.epochs_total is None:
+        return f"{history.plan} · {history.state}"
+    paused = " · paused" if history.state == "paused" else ""
+    return f"{history.plan} · epoch {max(1, history.epoch)} of {history.epochs_total}{paused}"

@@ -1,0 +1,84 @@
+"""What a benchmark is: two things measured in turn, in one go, and the ratio of their medians held against a budget.
+
+A machine is never twice as fast as itself a minute ago. So the thing and its reference take turns (a, b, b, a, a, b …),
+which lets a machine that slows down slow both alike; and the result is a ratio.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Measure = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a ratio may be: at most, or at least, the limit."""
+
+    kind: Literal["at most", "at least"]
+    limit: float
+
+    def holds(self, ratio: float) -> bool:
+        """Whether the ratio keeps within the budget."""
+        return ratio <= self.limit if self.kind == "at most" else ratio >= self.limit
+
+    def __str__(self) -> str:
+        return f"{'≤' if self.kind == 'at most' else '≥'} {self.limit:g} ×"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One result. `measured` and `reference` hold every repetition, in `unit`."""
+
+    what: str
+    reference_what: str
+    unit: str
+    budget: Budget
+    measured: tuple[float, ...]
+    reference: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The median of what was measured."""
+        return statistics.median(self.measured)
+
+    @property
+    def reference_median(self) -> float:
+        """The median of the reference."""
+        return statistics.median(self.reference)
+
+    @property
+    def ratio(self) -> float:
+        """The median of what was measured in medians of the reference."""
+        return self.median / self.reference_median
+
+    @property
+    def ok(self) -> bool:
+        """Whether the budget is kept."""
+        return self.budget.holds(self.ratio)
+
+    def plain(self) -> dict[str, Any]:
+        """Everything, as JSON has it."""
+        results = {"median": self.median, "reference_median": self.reference_median, "ratio": self.ratio, "ok": self.ok}
+        return asdict(self) | results
+
+
+def in_turn(measure: Measure, reference: Measure, times: int) -> tuple[Sequence[float], Sequence[float]]:
+    """Measure each `times` times, taking turns at going first."""
+    results: dict[int, list[float]] = {0: [], 1: []}
+    for repetition in range(times):
+        pair = ((0, measure), (1, reference))
+        for which, function in pair if repetition % 2 == 0 else reversed(pair):
+            results[which].append(function())
+    return results[0], results[1]
+
+
+def compare(
+    what: str, measure: Measure, reference_what: str, reference: Measure, unit: str, budget: Budget, times: int
+) -> Row:
+    """Measure a thing and its reference in turn and make the row of it."""
+    measured, held_against = in_turn(measure, reference, times)
+    return Row(what, reference_what, unit, budget, tuple(measured), tuple(held_against))

@@ -1,0 +1,22 @@
+"""Samples a second of a run with all its telemetry, against the same run with none but the epochs' ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from measuring import Budget, Row, compare
+from training import CASES, pace, plan_of
+from workplace import Workplace
+
+BUDGET = Budget("at least", 0.98)
+
+
+def rows(place: Workplace, times: int) -> Iterator[Row]:
+    """A row for each strategy with the model of the shorter steps, in samples a second."""
+    for case in CASES:
+        if case.model == "mlp":
+            measure = partial(pace, place, plan_of(case))
+            reference = partial(pace, place, plan_of(case), GPU_STUDIO_TELEMETRY="off")
+            what = f"training, {case}, telemetry on"
+            yield compare(what, measure, "telemetry off", reference, "samples/s", BUDGET, times)

@@ -1,0 +1,165 @@
+"""The window and a real training, with nothing between them but the run directory."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from training_runs import small_plan
+
+from gpu_studio.plan import save
+from gpu_studio.runs import catalogue, commands, events, lock
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.lineage import events_of
+from gpu_studio.runs.state import is_live
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
+
+LONG_MS = 120_000
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> Path:
+    """A plan that trains until it is stopped, with a checkpoint every epoch."""
+    path = tmp_path / "endless.plan.toml"
+    save(small_plan("training.epochs=100000", "distribution.strategy=mirrored"), path)
+    return path
+
+
+def the_run(runs: Path) -> RunDirectory:
+    (run,) = catalogue.directories(runs)
+    return run
+
+
+def told(run: RunDirectory, kind: type) -> list:
+    return [event for event in events_of(run) if isinstance(event, kind)]
+
+
+def kill(run: RunDirectory, number: int = signal.SIGKILL) -> None:
+    holder = lock.holder(run.lock_file)
+    assert holder is not None
+    os.kill(holder.pid, number)
+
+
+def test_that_the_starter_plan_trains_from_the_keyboard_and_is_watched_to_its_end(qtbot, open_window, runs) -> None:
+    window = open_window()
+    qtbot.waitUntil(lambda: window.document.plan is not None and not window.readiness.why_not, timeout=20_000)
+    qtbot.keyClick(window, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert window.page == "train"
+    page = window.train_page
+    qtbot.waitUntil(lambda: page.live_run.state == "running", timeout=LONG_MS)
+    qtbot.waitUntil(lambda: page.live_run.state == "finished", timeout=LONG_MS)
+    history = page.live_run.history
+    accuracies = [epoch.metrics["val_accuracy"] for epoch in told(the_run(runs), events.Epoch)]
+    assert max(accuracies) >= 0.95
+    assert history.progress == 1.0
+    (end,) = told(the_run(runs), events.Finished)
+    assert end.metrics["test_accuracy"] > 0.9
+    assert f"test accuracy {end.metrics['test_accuracy']:.4f}" in page.header.line.text
+
+
+def test_that_a_run_outlives_a_killed_window_and_a_new_window_shows_all_of_it(
+    qtbot, open_window, runs, endless, x_environment
+) -> None:
+    """The first window is a process of its own on a real X server, and its Train is a real key press."""
+    command = [sys.executable, "-m", "gpu_studio", "--runs-dir", str(runs), str(endless)]
+    with subprocess.Popen(command, env=x_environment, stderr=subprocess.PIPE) as window_process:
+        try:
+            press_train(qtbot, window_process, x_environment, runs)
+            run = the_run(runs)
+            qtbot.waitUntil(lambda: bool(told(run, events.Epoch)), timeout=LONG_MS)
+        finally:
+            window_process.kill()
+    seen = len(told(run, events.Epoch))
+    qtbot.waitUntil(lambda: len(told(run, events.Epoch)) > seen + 3, timeout=LONG_MS)
+    assert is_live(run)
+    window = open_window()
+    assert window.page == "train"
+    live = window.train_page.live_run
+    assert live.run == run
+    qtbot.waitUntil(lambda: live.state == "running", timeout=LONG_MS)
+    commands.send(run, "stop")
+    qtbot.waitUntil(lambda: live.state == "finished", timeout=LONG_MS)
+    all_of_it = list(events_of(run))
+    assert [event.seq for event in all_of_it] == list(range(len(all_of_it)))
+    steps = [event for event in all_of_it if isinstance(event, events.Steps)]
+    assert live.history.step == sum(len(event.losses) for event in steps)
+    assert live.history.losses.total == live.history.step
+
+
+def press_train(qtbot, window_process, environment, runs: Path) -> None:
+    """Ctrl+Return in the first window of the process, until a run is there."""
+
+    def search() -> list[str]:
+        asked = ["xdotool", "search", "--onlyvisible", "--pid", str(window_process.pid), "--name", "GPU Studio"]
+        return subprocess.run(asked, env=environment, capture_output=True, text=True).stdout.split()
+
+    qtbot.waitUntil(lambda: bool(search()), timeout=30_000)
+
+    def pressed() -> bool:
+        if catalogue.directories(runs):
+            return True
+        press = ["xdotool", "windowfocus", "--sync", search()[-1], "key", "ctrl+Return"]
+        subprocess.run(press, env=environment, capture_output=True, timeout=10)
+        return False
+
+    qtbot.waitUntil(pressed, timeout=30_000)
+
+
+def test_that_a_killed_trainer_is_shown_as_lost_and_can_be_resumed(qtbot, open_window, runs, endless) -> None:
+    window = open_window(endless)
+    window.actions_["train"].trigger()
+    live = window.train_page.live_run
+    qtbot.waitUntil(lambda: len(live.history.checkpoints) > 0, timeout=LONG_MS)
+    run = the_run(runs)
+    kill(run)
+    with qtbot.waitSignal(live.state_changed, timeout=10_000, check_params_cb=lambda state: state == "lost"):
+        pass
+    assert window.train_page.outcome.isVisible()
+    qtbot.mouseClick(window.train_page.outcome.resume, Qt.MouseButton.LeftButton)
+    resumed = window.train_page.live_run
+    assert resumed.run != run
+    qtbot.waitUntil(lambda: resumed.state == "running", timeout=LONG_MS)
+    qtbot.waitUntil(lambda: len(told(resumed.run, events.Steps)) > 0, timeout=LONG_MS)
+    (started,) = told(resumed.run, events.Started)
+    assert started.resumed_from == run.id
+    assert told(resumed.run, events.Steps)[0].first_step == started.from_step > 0
+    window.actions_["stop_now"].trigger()
+    qtbot.waitUntil(lambda: resumed.state == "finished", timeout=LONG_MS)
+
+
+def test_that_the_window_survives_a_run_out_of_memory_and_says_what_to_try(
+    qtbot, open_window, runs, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setenv("TF_CPU_ALLOCATOR_USE_BFC", "true")
+    monkeypatch.setenv("TF_CPU_BFC_MEM_LIMIT_IN_MB", "64")
+    path = tmp_path / "large.plan.toml"
+    save(small_plan("model.options={ hidden = [8192, 8192] }"), path)
+    window = open_window(path)
+    window.actions_["train"].trigger()
+    page = window.train_page
+    qtbot.waitUntil(lambda: page.live_run.state == "failed", timeout=LONG_MS)
+    assert "Out of memory on CPU:" in page.outcome.accessibleName()
+    assert "batch_size" in page.outcome.accessibleName()
+    assert window.isVisible()
+    window.show_page("plan")
+    assert window.page == "plan"
+
+
+def test_that_pause_and_resume_from_the_menu_reach_the_trainer(qtbot, open_window, runs, endless) -> None:
+    window = open_window(endless)
+    window.actions_["train"].trigger()
+    live = window.train_page.live_run
+    qtbot.waitUntil(lambda: live.state == "running" and live.history.step > 0, timeout=LONG_MS)
+    window.actions_["pause"].trigger()
+    qtbot.waitUntil(lambda: live.state == "paused", timeout=LONG_MS)
+    window.actions_["pause"].trigger()
+    qtbot.waitUntil(lambda: live.state == "running", timeout=LONG_MS)
+    window.actions_["stop"].trigger()
+    qtbot.waitUntil(lambda: live.state == "finished", timeout=LONG_MS)
+    assert told(the_run(runs), events.Finished)[0].reason == "stopped"

@@ -1,0 +1,126 @@
+"""Who imports whom: read from the source, and seen in processes that import one part and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import import_rules
+import pytest
+
+import gpu_studio
+
+PACKAGE = Path(gpu_studio.__file__).parent
+QT = ("PySide6", "shiboken6", "pyqtgraph")
+TENSORFLOW = ("tensorflow", "keras")
+
+
+def modules_after(program: str) -> set[str]:
+    """The names of all modules that a fresh interpreter has imported after running the program."""
+    ask = f"{program}\nimport sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """Write a package of one file with one line into a room, and return the package."""
+
+    def write(file: str, line: str) -> Path:
+        path = tmp_path / "gpu_studio" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{line}\n")
+        return tmp_path / "gpu_studio"
+
+    return write
+
+
+def test_that_every_import_of_the_package_is_allowed():
+    assert import_rules.violations(PACKAGE) == []
+
+
+def test_that_one_file_of_hardware_imports_nvml():
+    files = {item.parts for item in import_rules.imports(PACKAGE) if item.module == "pynvml"}
+    assert [parts[0] for parts in files] == ["hardware"]
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "reason"),
+    [
+        ("plan/a.py", "import gpu_studio.runs", "plan may not use runs"),
+        ("plan/a.py", "from gpu_studio import hardware", "plan may not use hardware"),
+        ("plan/a.py", "from ..runs import events", "plan may not use runs"),
+        ("hardware/deep/a.py", "from ...runs.tail import Tail", "hardware may not use runs"),
+        ("runs/a.py", "def f():\n    import gpu_studio.trainer.loop", "runs may not use trainer"),
+        ("trainer/a.py", "from gpu_studio.runs.history import History", "of runs the trainer uses only"),
+        ("trainer/a.py", "import gpu_studio.runs", "of runs the trainer uses only"),
+        ("trainer/a.py", "import gpu_studio.hardware", "trainer may not use hardware"),
+        ("ui/a.py", "import gpu_studio.trainer", "ui may not use trainer"),
+        ("cli.py", "import gpu_studio.ui.app", "only inside the function"),
+        ("ui/pages/train_page.py", "from gpu_studio.ui.pages.plan_page import x", "pages meet in the main window only"),
+        ("ui/pages/train/log.py", "from ..plan import x", "pages meet in the main window only"),
+        ("ui/a.py", "import tensorflow as tf", "only trainer/ may"),
+        ("runs/a.py", "import keras.saving", "only trainer/ may"),
+        ("ui/a.py", "import importlib\nx = importlib.import_module('tensorflow')", "only trainer/ may"),
+        ("trainer/a.py", "import pynvml", "only hardware/ may"),
+        ("cli.py", "def f():\n    from PySide6 import QtCore", "only ui/ may"),
+        ("trainer/a.py", "if TYPE_CHECKING:\n    import pyqtgraph", "only ui/ may"),
+        ("attic/a.py", "x = 1", "a room without a rule"),
+    ],
+)
+def test_that_a_forbidden_import_is_found(tree, file, line, reason):
+    for room in ("hardware", "runs", "trainer", "ui/pages/plan"):
+        tree(f"{room}/__init__.py", "")
+    found = import_rules.violations(tree(file, line))
+    assert len(found) == 1
+    assert reason in found[0]
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("plan/a.py", "import tomllib\nfrom .values import Plan"),
+        ("runs/a.py", "from gpu_studio.plan import Plan"),
+        ("trainer/a.py", "import tensorflow\nfrom gpu_studio.runs.events import Started"),
+        ("trainer/a.py", "from gpu_studio import __version__, resource_files"),
+        ("cli.py", "def window():\n    from gpu_studio.ui import app"),
+        ("ui/pages/train_page.py", "from gpu_studio.ui.pages.train.log import Log"),
+        ("ui/main_window.py", "from gpu_studio.ui.pages.train_page import TrainPage"),
+        ("hardware/nvml.py", "import pynvml"),
+    ],
+)
+def test_that_an_allowed_import_is_not_held_against_it(tree, file, line):
+    assert import_rules.violations(tree(file, line)) == []
+
+
+def test_that_a_second_file_with_nvml_is_found(tree):
+    tree("hardware/nvml.py", "import pynvml")
+    found = import_rules.violations(tree("hardware/sampler.py", "import pynvml"))
+    assert found == ["pynvml is imported in hardware/nvml.py and hardware/sampler.py: one file is enough"]
+
+
+def test_that_the_processes_looked_at_really_show_their_imports():
+    assert {"json", "tomllib"} <= modules_after("import json, tomllib")
+    assert "tomllib" not in modules_after("import json")
+
+
+def test_that_the_command_line_starts_light():
+    heavy = {*QT, *TENSORFLOW, "numpy", "rich", "pynvml", "gpu_studio.ui"}
+    assert not heavy & modules_after("import gpu_studio.cli")
+
+
+@pytest.mark.slow
+def test_that_the_window_runs_without_tensorflow():
+    assert not {*TENSORFLOW, "pynvml"} & modules_after("import gpu_studio.ui.main_window, gpu_studio.ui.app")
+
+
+@pytest.mark.slow
+def test_that_no_module_of_the_trainer_needs_qt():
+    walk = "import pkgutil, importlib, gpu_studio.trainer as t\n"
+    walk += "for m in pkgutil.walk_packages(t.__path__, 'gpu_studio.trainer.'):\n"
+    walk += "    m.name.endswith('__main__') or importlib.import_module(m.name)"
+    modules = modules_after(walk)
+    assert "tensorflow" in modules
+    assert not {*QT, "pynvml"} & modules

@@ -1,0 +1,74 @@
+"""Windows and their parts for tests: real ones, with settings of their own and a machine that answers at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_machines import WITHOUT_CARDS, answering
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+from real_runs import PATIENCE_S
+
+from gpu_studio.plan import Machine
+from gpu_studio.ui.main_window import MainWindow
+from gpu_studio.ui.models.inventory import Inventory
+from gpu_studio.ui.settings import Settings
+from gpu_studio.ui.theme.manager import ThemeManager
+
+OpenWindow = Callable[..., MainWindow]
+
+
+@pytest.fixture
+def theme(qapp: QApplication) -> ThemeManager:
+    """A theme that nobody wears."""
+    return ThemeManager("light")
+
+
+@pytest.fixture
+def dressed(theme: ThemeManager, qapp: QApplication) -> Iterator[ThemeManager]:
+    """The same theme, worn by the application for one test."""
+    palette, sheet, font, style = qapp.palette(), qapp.styleSheet(), qapp.font(), qapp.style().objectName()
+    theme.dress(qapp)
+    yield theme
+    qapp.setStyle(style)
+    qapp.setStyleSheet(sheet)
+    qapp.setPalette(palette)
+    qapp.setFont(font)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Settings that are nobody's."""
+    return Settings(tmp_path / "settings" / "window.ini")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A folder for runs, which is not there yet."""
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def open_window(qtbot: QtBot, runs: Path, settings: Settings, theme: ThemeManager) -> Iterator[OpenWindow]:
+    """Open the real window on a machine, and wait until it knows it. It is closed after the test, trainers killed."""
+    windows: list[MainWindow] = []
+
+    def opened(plan: Path | None = None, machine: Machine = WITHOUT_CARDS, **options: Any) -> MainWindow:
+        inventory = Inventory(answering(machine))
+        window = MainWindow(runs, plan, theme, settings=settings, inventory=inventory, **options)
+        windows.append(window)
+        qtbot.addWidget(window)
+        inventory.refresh()
+        window.show()
+        window.activateWindow()
+        qtbot.waitUntil(lambda: window.inventory.machine is not None)
+        return window
+
+    yield opened
+    for window in windows:
+        for launched in window.runs.launched:
+            launched.process.kill()
+            launched.process.wait(PATIENCE_S)

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpu_studio.ui.app import remembered_mode
+from gpu_studio.ui.settings import GEOMETRY, LAST_PLAN, THEME, Settings
+
+PATIENCE_S = 60
+HEAVY = ("tensorflow", "keras", "numpy", "pyqtgraph", "pynvml", "logging.handlers")
+
+# The window as a person starts it; it tells that it is there, and then waits to be ended.
+WINDOW = """
+import sys
+from pathlib import Path
+from PySide6.QtCore import QTimer
+from gpu_studio.ui import app
+from gpu_studio.ui.main_window import MainWindow
+class Telling(MainWindow):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.inventory.changed.connect(self.tell)
+    def tell(self):
+        if self.inventory.machine is not None and self.isVisible():
+            print("ready", flush=True)
+app.MainWindow = Telling
+sys.exit(app.run(Path(sys.argv[1]), None))
+"""
+
+
+def test_that_a_remembered_mode_that_is_none_is_the_systems(settings: Settings) -> None:
+    assert remembered_mode(settings) == "system"
+    settings.set(THEME, "dark")
+    assert remembered_mode(settings) == "dark"
+    settings.set(THEME, "purple")
+    assert remembered_mode(settings) == "system"
+
+
+def test_that_the_window_is_imported_without_what_only_later_is_needed() -> None:
+    program = "import gpu_studio.ui.app, sys, json; print(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not set(HEAVY) & set(json.loads(done.stdout))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_that_a_signal_closes_the_window_as_its_owner_would(tmp_path: Path, number: signal.Signals) -> None:
+    settings = tmp_path / "window.ini"
+    environment = {**os.environ, "GPU_STUDIO_SETTINGS": str(settings), "QT_QPA_PLATFORM": "offscreen"}
+    command = [sys.executable, "-c", WINDOW, str(tmp_path / "runs")]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(number)
+            assert process.wait(PATIENCE_S) == 0
+        finally:
+            process.kill()
+    assert Settings(settings).get(GEOMETRY) != b""
+    assert Settings(settings).get(LAST_PLAN) == ""

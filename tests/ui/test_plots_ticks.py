@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_studio.ui.widgets.plots import ticks
+from gpu_studio.ui.widgets.plots.scale import BYTES, LINEAR, LOG
+
+COUNTS = st.integers(1, 6)
+MIB = 1024 * 1024
+
+
+@st.composite
+def ranges(draw, smallest=-1e6, largest=1e6):
+    low = draw(st.floats(smallest, largest))
+    return low, low + draw(st.floats(1e-3, 1e6))
+
+
+@given(ranges(), COUNTS)
+def test_that_linear_ticks_lie_in_the_range_a_step_apart_with_texts_that_differ(given_range, count):
+    low, high = given_range
+    found = ticks.linear_ticks(low, high, count)
+    values = [value for value, _ in found]
+    slack = 1e-7 * (high - low)
+    assert all(low - slack <= value <= high + slack for value in values)
+    assert len(values) <= count + 1
+    assert len({text for _, text in found}) == len(found)
+    assert np.allclose(np.diff(values), ticks.round_step(high - low, count))
+
+
+@given(ranges(), COUNTS)
+def test_that_a_round_range_holds_what_is_to_be_seen_in_so_many_rows(given_range, count):
+    low, high = given_range
+    bottom, top = ticks.round_range(low, high, count)
+    slack = 1e-6 * (high - low)
+    assert bottom <= low + slack
+    assert top >= high - slack
+    assert len(ticks.linear_ticks(bottom, top, count)) <= max(count, 2) + 1
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0, -3.0, 1e-9])
+def test_that_a_range_of_one_value_gets_some_height(value):
+    bottom, top = ticks.round_range(value, value, 4)
+    assert bottom < value < top
+
+
+@given(st.floats(-12, 6), st.floats(1e-3, 12), COUNTS)
+def test_that_logarithmic_ticks_lie_in_the_range_at_their_logarithms(low, span, count):
+    for height, text in ticks.log_ticks(low, low + span, count):
+        assert low - 1e-6 <= height <= low + span + 1e-6
+        assert float(text.replace(ticks.THIN, "")) == pytest.approx(10**height, rel=0.2, abs=1e-12)
+
+
+def test_that_logarithmic_ticks_are_ones_twos_and_fives_where_there_is_room():
+    assert [text for _, text in ticks.log_ticks(-1.05, 0.4, 5)] == ["0.1", "0.2", "0.5", "1", "2"]
+    assert [text for _, text in ticks.log_ticks(-6.0, 2.0, 4)] == ["1e-6", "1e-4", "0.01", "1", "100"]
+
+
+def test_that_bytes_are_named_in_one_binary_unit():
+    assert [text for _, text in ticks.binary_ticks(0, 1024 * MIB, 4)] == [
+        "0 MiB", "256 MiB", "512 MiB", "768 MiB", f"1{ticks.THIN}024 MiB",
+    ]  # fmt: skip
+    assert ticks.binary_ticks(0, 16 * 1024 * MIB, 4)[1] == (4 * 1024 * MIB, "4 GiB")
+    assert [text for _, text in ticks.binary_ticks(0, 2 * MIB, 4)] == [
+        "0.0 MiB",
+        "0.5 MiB",
+        "1.0 MiB",
+        "1.5 MiB",
+        "2.0 MiB",
+    ]
+
+
+@given(st.floats(1, 1e13), COUNTS)
+def test_that_the_heights_of_bytes_reach_from_zero_over_the_highest(high, count):
+    bottom, top = BYTES.fit(high / 2, high, count)
+    assert bottom == 0.0
+    assert high <= top <= max(4 * high, 2.0 * count)
+    assert len(BYTES.ticks(bottom, top, count)) <= count + 1
+
+
+@pytest.mark.parametrize(
+    ("end", "texts"),
+    [
+        (2.0, ["0.0 s", "0.5 s", "1.0 s", "1.5 s", "2.0 s"]),
+        (10.0, ["0 s", "5 s", "10 s"]),
+        (100.0, ["0 s", "30 s", "1 min", "1 min 30 s"]),
+        (7200.0, ["0 s", "30 min", "1 h", "1 h 30 min", "2 h"]),
+        (4 * 86400.0, ["0 s", "1 d", "2 d", "3 d", "4 d"]),
+    ],
+)
+def test_that_moments_are_named_in_their_greatest_units(end, texts):
+    assert [text for _, text in ticks.time_ticks(0.0, end, 4)] == texts
+
+
+@given(st.floats(0, 1e6), st.floats(0.01, 1e7), st.integers(1, 12))
+def test_that_moments_are_few_enough_to_stand_beside_each_other(start, span, count):
+    found = ticks.time_ticks(start, start + span, count)
+    assert len(found) <= count + 1
+    slack = 1e-6 * (1 + span)
+    assert all(start - slack <= time <= start + span + slack for time, _ in found)
+
+
+def test_that_zero_is_the_bottom_where_it_is_near_and_only_there():
+    assert LINEAR.fit(0.1, 2.0, 4)[0] == 0.0
+    assert LINEAR.fit(0.9, 1.0, 4)[0] > 0.5
+
+
+def test_that_values_without_a_logarithm_have_no_height():
+    heights = LOG.heights(np.array([-1.0, 0.0, 10.0]))
+    assert math.isnan(heights[0])
+    assert math.isnan(heights[1])
+    assert heights[2] == 1.0

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QLabel, QWidget
+
+from gpu_studio.runs.events import State
+from gpu_studio.ui.models.strips import Segment
+from gpu_studio.ui.theme.fonts import font
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.theme.palette import mix
+from gpu_studio.ui.theme.states import ICONS, state_colour
+from gpu_studio.ui.units import duration, mib, plural, sentence, used_of
+from gpu_studio.ui.widgets.badge import Badge
+from gpu_studio.ui.widgets.button import ActionButton, PrimaryButton
+from gpu_studio.ui.widgets.card import Card
+from gpu_studio.ui.widgets.labels import Elided, Label
+from gpu_studio.ui.widgets.notice import Notice
+from gpu_studio.ui.widgets.slice_bar import SliceBar, fitting
+from gpu_studio.ui.widgets.status_line import StatusLine
+
+STATES: tuple[State, ...] = get_args(State)
+
+
+def colours(widget: QWidget) -> set[str]:
+    image = widget.grab().toImage()
+    return {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_that_a_badge_says_its_state_by_word_and_by_colour(qtbot, theme: ThemeManager, state: State) -> None:
+    badge = Badge(theme, state)
+    qtbot.addWidget(badge)
+    badge.resize(badge.sizeHint())
+    assert badge.accessibleName() == f"state: {state}"
+    assert state_colour(state, theme.tokens) in colours(badge)
+    assert badge.sizeHint().width() > badge.fontMetrics().horizontalAdvance(state)
+
+
+def test_that_a_badge_without_a_state_takes_no_room(qtbot, theme: ThemeManager) -> None:
+    badge = Badge(theme)
+    qtbot.addWidget(badge)
+    assert badge.sizeHint().isEmpty()
+    badge.set_state("running")
+    assert not badge.sizeHint().isEmpty()
+
+
+def test_that_a_badge_wears_the_new_colours_when_the_theme_changes(qtbot, theme: ThemeManager) -> None:
+    badge = Badge(theme, "failed")
+    qtbot.addWidget(badge)
+    badge.resize(badge.sizeHint())
+    light = colours(badge)
+    theme.set_mode("dark")
+    assert state_colour("failed", theme.tokens) in colours(badge)
+    assert colours(badge) != light
+    theme.set_mode("light")
+
+
+def test_that_every_state_has_an_icon() -> None:
+    assert set(ICONS) == set(STATES)
+
+
+def test_that_a_name_that_looks_like_markup_is_shown_as_it_is(qtbot) -> None:
+    label = Label("<b>plan</b>")
+    qtbot.addWidget(label)
+    assert label.textFormat() == Qt.TextFormat.PlainText
+
+
+def test_that_a_text_without_room_is_told_whole_by_its_tooltip(qtbot) -> None:
+    label = Elided("a rather long text that has no room here")
+    qtbot.addWidget(label)
+    label.resize(80, 20)
+    label.grab()
+    assert label.toolTip() == label.text()
+    label.resize(600, 20)
+    label.grab()
+    assert label.toolTip() == ""
+    assert label.minimumSizeHint().width() < 80
+
+
+def test_that_a_card_is_called_by_its_title(qtbot) -> None:
+    card = Card("What will happen")
+    qtbot.addWidget(card)
+    assert card.accessibleName() == "What will happen"
+    assert [label.text() for label in card.findChildren(QLabel)] == ["WHAT WILL HAPPEN"]
+
+
+def test_that_a_button_follows_its_action(qtbot) -> None:
+    action = QAction("Train")
+    done: list[bool] = []
+    action.triggered.connect(lambda: done.append(True))
+    button = ActionButton(action)
+    qtbot.addWidget(button)
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert done == [True]
+    action.setEnabled(False)
+    action.setToolTip("The plan has 1 problem")
+    assert not button.isEnabled()
+    assert button.toolTip() == "The plan has 1 problem"
+
+
+def test_that_an_icon_alone_still_has_a_name(qtbot) -> None:
+    button = ActionButton(QAction("Undo"), text="")
+    qtbot.addWidget(button)
+    assert button.text() == ""
+    assert button.accessibleName() == "Undo"
+
+
+def test_that_the_icon_of_the_primary_button_can_be_seen_on_the_accent(qtbot, theme: ThemeManager) -> None:
+    button = PrimaryButton(theme, QAction("Train"), "play")
+    qtbot.addWidget(button)
+    image = button.icon().pixmap(20, 20).toImage()
+    assert image.pixelColor(image.width() // 2, image.height() // 2).name() == theme.tokens.on_accent
+
+
+def test_that_a_notice_does_its_one_deed_and_goes(qtbot) -> None:
+    notice, done = Notice(), []
+    qtbot.addWidget(notice)
+    notice.say("A run was deleted.", label="Undo", deed=lambda: done.append("undone"))
+    assert notice.accessibleName() == "A run was deleted."
+    qtbot.mouseClick(notice._button, Qt.MouseButton.LeftButton)
+    assert done == ["undone"]
+    assert not notice.isVisible()
+    notice.say("Another.", "bad")
+    assert not notice._button.isVisible()
+
+
+def test_that_slices_are_drawn_to_scale_in_their_devices_colours(qtbot, theme: ThemeManager) -> None:
+    bar = SliceBar(theme)
+    qtbot.addWidget(bar)
+    bar.resize(402, 44)
+    bar.show_segments([Segment(3, "GPU:0", "3 GiB", 0), Segment(1, "GPU:1", "1 GiB", 1), Segment(4, "", "4 GiB free")])
+    image = bar.grab().toImage()
+    row = [image.pixelColor(x, 36).name() for x in range(image.width())]
+    for place, share in ((0, 3 / 8), (1, 1 / 8)):
+        wanted = mix(theme.tokens.device_colour(place), theme.tokens.surface, 0.3)
+        assert row.count(wanted) == pytest.approx(400 * share, abs=18)
+    assert bar.accessibleDescription() == "GPU:0 3 GiB, GPU:1 1 GiB"
+
+
+def test_that_a_figure_without_room_is_left_out_and_not_cut(qapp) -> None:
+    from PySide6.QtGui import QFontMetrics
+
+    metrics = QFontMetrics(font("mono"))
+    assert fitting("GPU:3", metrics, 100) == "GPU:3"
+    assert fitting("GPU:3", metrics, 12) == "3"
+    assert fitting("16 384 MiB", metrics, 20) == ""
+
+
+def test_that_the_status_line_shows_the_run_and_its_state(qtbot, theme: ThemeManager) -> None:
+    line = StatusLine(theme)
+    qtbot.addWidget(line)
+    line.show()
+    line.set_run("digits · epoch 3 of 20", "running")
+    assert line.run_text == "digits · epoch 3 of 20"
+    assert line._run_dot.isVisible()
+    line.set_run("", None)
+    assert not line._run_dot.isVisible()
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (mib(812), "812 MiB"),
+        (mib(6400), "6\u2009400 MiB"),
+        (mib(81_559), "79.6 GiB"),
+        (used_of(512, 24_576), "0.5 / 24.0 GiB"),
+        (used_of(None, None), "not known"),
+        (duration(41.2), "41 s"),
+        (duration(59.7), "1 min 00 s"),
+        (duration(362), "6 min 02 s"),
+        (duration(11_100), "3 h 05 min"),
+        (plural(1, "core"), "1 core"),
+        (plural(2048, "sample"), "2\u2009048 samples"),
+        (sentence("no driver (yet)"), "No driver (yet)."),
+        (sentence("Why?"), "Why?"),
+        (sentence(""), ""),
+    ],
+)
+def test_that_figures_carry_their_units(text: str, wanted: str) -> None:
+    assert text == wanted
