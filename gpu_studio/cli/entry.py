@@ -13,6 +13,8 @@ from gpu_studio.cli.devices_arguments import take_simulation
 from gpu_studio.cli.output import RefusedError, note
 from gpu_studio.cli.parser import COMMANDS, make_parser, plan_to_open
 
+TRAINING = ("train", "resume")
+
 NO_DISPLAY = """gpu-studio: there is no display to open a window on (neither DISPLAY nor WAYLAND_DISPLAY is set).
 Without one, everything works from here:
   gpu-studio train       train the starter plan made for this machine
@@ -78,6 +80,8 @@ def _dispatch(arguments: list[str]) -> int:
     chosen = parser.parse_args(arguments)
     if chosen.command is None:
         return show_window(chosen.runs_dir, None)
+    if chosen.command in TRAINING:
+        _refuse_simulated()
     module, function = COMMANDS[chosen.command]
     code: int = getattr(import_module(f"gpu_studio.cli.{module}"), function)(chosen)
     return code
@@ -88,6 +92,13 @@ def _simulate(wanted: str) -> None:
     from gpu_studio.hardware import simulated
 
     os.environ[simulated.VARIABLE] = simulated.checked(wanted)
+
+
+def _refuse_simulated() -> None:
+    from gpu_studio.hardware.source import SIMULATE, simulated
+
+    if simulated():
+        raise RefusedError(f"simulated cards cannot be trained on: leave out --simulate, or unset {SIMULATE}")
 
 
 def _refusals() -> tuple[type[Exception], ...]:

@@ -14,6 +14,7 @@ from gpu_studio.cli.interrupts import StopRun, counted_interrupts
 from gpu_studio.cli.machine import this_machine
 from gpu_studio.cli.output import note, say, say_json
 from gpu_studio.cli.sinks import sink_for
+from gpu_studio.hardware import accompany
 from gpu_studio.runs.catalogue import find
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.paths import runs_dir
@@ -45,11 +46,17 @@ def resume(chosen: argparse.Namespace) -> int:
 
 def _start(start: Callable[[], Launched], chosen: argparse.Namespace) -> int:
     if chosen.detach:
-        return _tell_detached(start(), chosen)
+        return _tell_detached(_accompanied(start()), chosen)
     # Counted from before the start on, so that no Ctrl+C leaves behind a run that nobody was told of.
     with counted_interrupts() as interrupts:
-        launched = start()
+        launched = _accompanied(start())
         return follow(launched.directory, sink_for(json=chosen.json), interrupts, StopRun, launched)
+
+
+def _accompanied(launched: Launched) -> Launched:
+    """The run, with the machine recorded beside it for as long as it trains."""
+    accompany(launched.directory.path)
+    return launched
 
 
 def _tell_detached(launched: Launched, chosen: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import sampler_cost
 import stop_latency
 import telemetry_cost
 import throughput
@@ -25,8 +26,16 @@ BENCHMARKS: Mapping[str, Rows] = {
     "throughput": throughput.rows,
     "telemetry": telemetry_cost.rows,
     "stop": stop_latency.rows,
+    "sampler": sampler_cost.rows,
 }
-UNITS = {"ms": "{:.0f} ms", "s": "{:.2f} s", "samples/s": "{:,.0f}/s"}
+UNITS = {
+    "ms": "{:.0f} ms",
+    "s": "{:.2f} s",
+    "samples/s": "{:,.0f}/s",
+    "%": "{:.2f} %",
+    "MiB": "{:.0f} MiB",
+    "calls/s": "{:.0f}/s",
+}
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -12,7 +12,7 @@ from gpu_studio.cli import main, window
 from gpu_studio.runs.launch import trainer_environment
 
 COMMANDS = [
-    [], ["check"], ["starter"], ["train"], ["resume"], ["runs"],
+    [], ["check"], ["starter"], ["train"], ["resume"], ["runs"], ["devices"], ["doctor"],
     *(["runs", action] for action in ("list", "show", "attach", "pause", "resume", "stop", "checkpoint", "delete",
                                       "restore", "log")),
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from gpu_studio.runs import events
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import Event
+from gpu_studio.runs.events import DeviceMemory, Event
 from gpu_studio.runs.files import append_line, write_private
 
 MIB = 1024 * 1024
@@ -155,7 +155,9 @@ class RunMaker:
             ]
         )
 
-    def device(self, name, current, source, limit=None):
+    def device(
+        self, name: str, current: int, source: Literal["allocator", "host", "variables"], limit: int | None = None
+    ) -> DeviceMemory:
         return events.DeviceMemory(device=name, current=current, peak=int(current * 1.05), source=source, limit=limit)
 
     def ending(self) -> Iterator[Event]:
@@ -171,7 +173,7 @@ class RunMaker:
             case "completed" | "stopped" as reason:
                 step = self.calls * self.script.per_call
                 epoch = step // self.script.steps
-                metrics = (
+                metrics: dict[str, float | None] = (
                     {"test_loss": 0.131, "test_sparse_categorical_accuracy": 0.962} if reason == "completed" else {}
                 )
                 yield events.Finished(reason=reason, seconds=self.length, epoch=epoch, step=step, metrics=metrics)

@@ -1,0 +1,122 @@
+"""The devices drawn in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from gpu_studio.hardware.picture import CardNow, Picture
+from gpu_studio.hardware.samples import Host, Process
+from gpu_studio.runs.wording import size
+
+T = TypeVar("T")
+MIB = 1024 * 1024
+BAR = 12
+MOST_EVENTS = 5
+
+
+def screen(picture: Picture) -> RenderableType:
+    """Draw all that is known now."""
+    parts: list[RenderableType] = [heading] if (heading := _heading(picture)) else []
+    if picture.why:
+        parts.append(Text(f"No card: {picture.why}", "yellow"))
+    parts.append(_cards(picture))
+    if picture.processes and picture.processes.processes:
+        parts.append(_processes(picture, picture.processes.processes))
+    parts += [Text(f"{event.words} ({_name(picture, event.card)})", "red") for event in _latest(picture.events)]
+    parts += [Text(owner.words, "yellow") for owner in _latest(picture.notes)]
+    return Group(*parts)
+
+
+def _heading(picture: Picture) -> Text:
+    words = [f"driver {picture.driver}, CUDA {picture.cuda}"] if picture.driver else []
+    heading = Text(" · ".join(words))
+    if picture.simulated:
+        heading.append(f"{' · ' if words else ''}simulated: {picture.simulated}", "bold yellow")
+    return heading
+
+
+def _cards(picture: Picture) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in ("", "device", "memory", "", "util", "power", "temperature"):
+        table.add_column(title, overflow="fold", justify="right" if title in ("util", "power") else "left")
+    for number, card in enumerate(picture.cards.values()):
+        table.add_row(*_row(f"GPU {number}", card))
+        for instance in (picture.instances.get(each.card) for each in card.facts.instances):
+            if instance:
+                table.add_row(*_row("  └", instance)[:5])
+    if picture.host:
+        table.add_row(*_host_row(picture.host))
+    return table
+
+
+def _row(label: str, card: CardNow) -> tuple[RenderableType, ...]:
+    name = Text(card.facts.name)
+    if card.facts.gone:
+        return f"⚠ {label}", name.append(f"\n{card.facts.gone}", "yellow")
+    return (
+        f"● {label}",
+        name,
+        *_memory(card.figure("memory_used_mib"), card.figure("total_mib"), card.why("memory_used_mib")),
+        _figure(card, "utilisation_percent", "%"),
+        _figure(card, "power_w", "W"),
+        _temperature(card),
+    )
+
+
+def _memory(used: object, total: object, why: str) -> tuple[RenderableType, RenderableType]:
+    if not isinstance(used, int):
+        return "", Text(why, "dim")
+    if not isinstance(total, int):
+        return "", size(used * MIB)
+    told = Text(f"{used / 1024:.1f} / {total / 1024:.1f} GiB", no_wrap=True)
+    return ProgressBar(total=total, completed=used, width=BAR), told
+
+
+def _figure(card: CardNow, name: str, unit: str) -> Text:
+    value = card.figure(name)
+    return Text(card.why(name), "dim") if value is None else Text(f"{value:.0f} {unit}")
+
+
+def _temperature(card: CardNow) -> Text:
+    text = _figure(card, "temperature_c", "°C")
+    throttle = card.figure("throttle")
+    held = [words for words in throttle if words != "idle"] if isinstance(throttle, list) else []
+    return text.append(f"  held back by: {', '.join(held)}", "yellow") if held else text
+
+
+def _host_row(host: Host) -> tuple[RenderableType, ...]:
+    memory = _memory(host.memory_used_mib, host.memory_total_mib, host.why.get("memory_used_mib", ""))
+    cpu = host.why.get("cpu_percent", "") if host.cpu_percent is None else f"{host.cpu_percent:.0f} %"
+    return "● CPU", "this computer", *memory, cpu, "", ""
+
+
+def _processes(picture: Picture, processes: list[Process]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in ("device", "pid", "user", "memory", "cpu", "command"):
+        table.add_column(title, overflow="ellipsis", no_wrap=True)
+    for process in processes:
+        table.add_row(*_process(picture, process))
+    return table
+
+
+def _process(picture: Picture, process: Process) -> tuple[RenderableType, ...]:
+    why = process.why
+    memory = why.get("memory_mib", "") if process.memory_mib is None else size(process.memory_mib * MIB)
+    cpu = why.get("cpu_percent", "") if process.cpu_percent is None else f"{process.cpu_percent:.0f} %"
+    command = Text(process.command or why.get("command", ""))
+    return _name(picture, process.card), str(process.pid), process.user or "", memory, Text(cpu, "dim"), command
+
+
+def _name(picture: Picture, key: str) -> str:
+    keys = list(picture.cards)
+    return f"GPU {keys.index(key)}" if key in keys else "a card"
+
+
+def _latest(items: Iterable[T]) -> list[T]:
+    return list(items)[-MOST_EVENTS:]

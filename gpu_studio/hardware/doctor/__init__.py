@@ -1,0 +1,37 @@
+"""What must hold for TensorFlow to use each card, whether it does, and what to type where it does not.
+
+The facts are gathered first (`gather`), and judged by pure functions after (`judge`). The driver is asked in a process
+of its own, never in this one. `python -m gpu_studio.hardware.doctor --json` does it all in one more process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpu_studio.hardware.doctor.examination import examine
+    from gpu_studio.hardware.doctor.facts import Facts
+    from gpu_studio.hardware.doctor.findings import Finding
+    from gpu_studio.hardware.doctor.reporting import Report, as_json, gather, judge, lines
+
+_PLACES = {
+    "examine": "examination",
+    "Facts": "facts",
+    "Finding": "findings",
+    "Report": "reporting",
+    "as_json": "reporting",
+    "gather": "reporting",
+    "judge": "reporting",
+    "lines": "reporting",
+}
+
+__all__ = ["Facts", "Finding", "Report", "as_json", "examine", "gather", "judge", "lines"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for only then: the process that asks the driver needs none of the checks."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

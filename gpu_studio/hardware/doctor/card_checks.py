@@ -1,0 +1,150 @@
+"""Each card: whether it answers, whether TensorFlow has code for it and sees it, and whether it is free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpu_studio.hardware.doctor.capability import fit
+from gpu_studio.hardware.doctor.driver_checks import numbers
+from gpu_studio.hardware.doctor.facts import DriverCard, Facts, User
+from gpu_studio.hardware.doctor.findings import Finding, State
+from gpu_studio.hardware.identity import Identity
+
+MUCH_TAKEN = 0.1
+"""The part of a card's memory that others may hold before it is worth a word."""
+MOST_TAKEN = 0.9
+PROHIBITED, ONE_PROCESS = 2, 3
+MOST_NAMED = 3
+
+
+def label(card: DriverCard) -> str:
+    """The card in a title."""
+    return f"GPU {card.index} ({card.name})"
+
+
+def answers(card: DriverCard, _facts: Facts) -> Finding | None:
+    """Whether the driver answers for the card."""
+    if not card.why_unknown:
+        return None
+    mend = ("sudo dmesg | grep -iE 'nvrm|xid'", "sudo reboot    # a card that fell off the bus comes back only so")
+    return _finding("answers", "bad", card, f"{card.why_unknown[0].upper()}{card.why_unknown[1:]}.", *mend)
+
+
+def capability(card: DriverCard, facts: Facts) -> Finding | None:
+    """Whether this TensorFlow has code for the card."""
+    if card.capability is None or facts.tensorflow is None or not facts.tensorflow.build.is_cuda:
+        return None
+    build = facts.tensorflow.build
+    has = f"Compute capability {card.capability[0]}.{card.capability[1]}"
+    code, cuda = ", ".join(build.capabilities), f"CUDA {build.cuda}"
+    match fit(card.capability, build.capabilities, numbers(build.cuda)):
+        case "native":
+            return _finding("capability", "good", card, f"{has}: this TensorFlow has machine code for it.")
+        case "compiled":
+            found = f"{has}: code for it ({code}) is compiled at the first start, for some minutes, and then kept."
+            return _finding("capability", "warning", card, found, "export CUDA_CACHE_MAXSIZE=4294967296")
+        case "too_old":
+            found = f"{has} is older than all code in this TensorFlow ({code})."
+            return _finding("capability", "bad", card, found, "# an older TensorFlow, or CPU devices in the plan")
+        case "too_new":
+            found = f"{has} is newer than what {cuda}, which this TensorFlow was built with, can compile for ({code})."
+            mend = "# a TensorFlow built with a newer CUDA, such as NVIDIA's container nvcr.io/nvidia/tensorflow"
+            return _finding("capability", "bad", card, found, mend)
+        case _:
+            return None
+
+
+def seen(card: DriverCard, facts: Facts, identity: Identity | None, left: tuple[Identity, ...]) -> Finding | None:
+    """Whether TensorFlow sees the card, and under which name; nothing for a card that a variable hides."""
+    view = facts.tensorflow
+    if view is None or identity is None or card.why_unknown or identity not in left:
+        return None
+    if identity.tensorflow_index is not None:
+        cuda = "" if identity.cuda_ordinal is None else f", CUDA calls it device {identity.cuda_ordinal}"
+        return _finding("seen", "good", card, f"TensorFlow calls it {identity.tensorflow_name}{cuda}.")
+    if any(not gpu.bus_id for gpu in view.gpus):
+        found = (
+            f"TensorFlow sees {len(view.gpus)} card(s) but did not tell their addresses: which one this is, is unknown."
+        )
+        return _finding("seen", "warning", card, found, "gpu-studio doctor --fresh")
+    told = f" It says: {view.errors[0]}" if view.errors else ""
+    mend = "# mend what is marked ✘ above, then: gpu-studio doctor --fresh"
+    return _finding("seen", "bad", card, f"TensorFlow does not see it.{told}", mend)
+
+
+def memory(card: DriverCard, _facts: Facts) -> Finding | None:
+    """Whether others hold much of the card's memory."""
+    if not card.total_mib or card.used_mib is None:
+        return None
+    taken = card.used_mib / card.total_mib
+    found = f"{_gib(card.used_mib)} of {_gib(card.total_mib)} GiB of its memory are taken{_by(card.users)}."
+    if taken < MUCH_TAKEN:
+        return _finding("memory", "good", card, found)
+    more = " Little is left to train in." if taken > MOST_TAKEN else ""
+    return _finding("memory", "warning", card, found + more, f"nvidia-smi -i {card.index}    # who uses it")
+
+
+def persistence(card: DriverCard, facts: Facts) -> Finding | None:
+    """Whether the driver stays loaded for the card while nobody uses it; in a container or WSL that is not ours."""
+    if card.persistent is not False or facts.system.wsl or facts.system.container:
+        return None
+    found = "Persistence mode is off: the driver lets go of an unused card, and each start takes seconds longer."
+    return _finding("persistence", "warning", card, found, "sudo nvidia-smi -pm 1")
+
+
+def compute_mode(card: DriverCard, _facts: Facts) -> Finding | None:
+    """Whether the card may be used for computing, and by how many processes."""
+    reset = f"sudo nvidia-smi -i {card.index} -c 0"
+    if card.compute_mode == PROHIBITED:
+        return _finding("compute_mode", "bad", card, "Its compute mode forbids computing.", reset)
+    if card.compute_mode == ONE_PROCESS:
+        found = "Its compute mode is exclusive: a second process on it fails, so runs must follow each other."
+        return _finding("compute_mode", "warning", card, found, reset)
+    return None
+
+
+def mig(card: DriverCard, _facts: Facts) -> Finding | None:
+    """Whether a card that is divided by MIG has parts."""
+    if not card.mig:
+        return None
+    if card.instances:
+        found = f"MIG divides it into {card.instances} parts; a process can use one of them."
+        return _finding("mig", "good", card, found)
+    found = "MIG is on, but the card has no parts yet, so CUDA sees nothing of it."
+    mend = (
+        f"sudo nvidia-smi mig -i {card.index} -cgi 0 -C",
+        f"sudo nvidia-smi -i {card.index} -mig 0    # or without MIG",
+    )
+    return _finding("mig", "bad", card, found, *mend)
+
+
+CHECKS: tuple[Callable[[DriverCard, Facts], Finding | None], ...] = (
+    answers,
+    capability,
+    memory,
+    compute_mode,
+    mig,
+    persistence,
+)
+"""Those that look at nothing but the card and the facts."""
+
+
+def _finding(check: str, state: State, card: DriverCard, found: str, *mend: str) -> Finding:
+    return Finding(check, state, label(card), found, mend, card.uuid or card.bus_id)
+
+
+def _gib(mib: int) -> str:
+    return f"{mib / 1024:.1f}"
+
+
+def _by(users: tuple[User, ...]) -> str:
+    if not users:
+        return ""
+    ranked = sorted(users, key=lambda user: -(user.used_mib or 0))
+    more = f" and {len(users) - MOST_NAMED} more" if len(users) > MOST_NAMED else ""
+    return f", by {', '.join(map(_who, ranked[:MOST_NAMED]))}{more}"
+
+
+def _who(user: User) -> str:
+    owner = f" of {user.owner}" if user.owner else ""
+    return f"{user.name or 'a process'} {user.pid}{owner}"

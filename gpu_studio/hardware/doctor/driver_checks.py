@@ -1,0 +1,150 @@
+"""Whether there is a card, and its driver answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from gpu_studio.hardware.doctor.facts import Facts, System
+from gpu_studio.hardware.doctor.findings import Finding
+
+CARVED_CPUS = "so plans train on the CPU, which can be carved into logical devices"
+CONTAINER_STARTS = {
+    "docker": ("docker run --gpus all …", "# if docker refuses: install the NVIDIA Container Toolkit on the host"),
+    "podman": ("podman run --device nvidia.com/gpu=all …",),
+    "kubernetes": ("# in the pod's container: resources: { limits: { nvidia.com/gpu: 1 } }",),
+}
+ANY_CONTAINER = ("# start the container with the card's device files, /dev/nvidia*",)
+WINDOWS_DRIVER = "# install NVIDIA's driver in Windows, and none inside WSL; then type in Windows: wsl --shutdown"
+INSTALL_DRIVER = (
+    "sudo ubuntu-drivers install    # Ubuntu; Debian: sudo apt install nvidia-driver; Fedora: akmod-nvidia",
+    "sudo reboot",
+)
+
+
+def card(facts: Facts) -> Finding | None:
+    """Whether there is an NVIDIA card; nothing where a simulated machine is not there either."""
+    if facts.survey.simulated and facts.survey.why_no_answer:
+        return None
+    if not facts.has_card:
+        return Finding("card", "warning", "NVIDIA card", f"{why_no_card(facts)}, {CARVED_CPUS}.", _how_to_show(facts))
+    names = Counter(card.name for card in facts.survey.cards)
+    told = [name if count == 1 else f"{count} × {name}" for name, count in names.items()]
+    asleep = len(facts.survey.asleep)
+    if asleep:
+        told.append(f"{asleep} asleep, not woken to ask")
+    listed = ", ".join(told) or f"the system lists {len(facts.system.listed)}, at {', '.join(facts.system.listed)}"
+    return Finding("card", "good", "NVIDIA card", f"{listed}.")
+
+
+def why_no_card(facts: Facts) -> str:
+    """Why there is no card, in a sentence that can go on."""
+    system = facts.system
+    if system.platform == "darwin":
+        return "This is macOS, where there are no drivers for NVIDIA cards"
+    if system.wsl:
+        return "Windows shows no NVIDIA card to this Linux inside WSL"
+    if system.container:
+        return f"This is a container ({system.container}), and it was given no NVIDIA card, or the host has none"
+    if facts.survey.installed and facts.survey.driver:
+        return "The NVIDIA driver runs, but finds no card in this machine"
+    return "This machine has no NVIDIA card that Linux can see on the PCI bus"
+
+
+def simulation(facts: Facts) -> Finding | None:
+    """Whether these cards are not there at all."""
+    if not facts.survey.simulated:
+        return None
+    found = f"The cards below are simulated ({facts.survey.simulated}). TensorFlow and the disk are this machine's own."
+    return Finding("simulation", "warning", "Simulated", found, ("unset GPU_STUDIO_SIMULATE",))
+
+
+def driver(facts: Facts) -> Finding | None:
+    """Whether the driver is loaded and answers; nothing where there is neither a card nor a driver."""
+    survey = facts.survey
+    if not facts.has_card and not survey.installed:
+        return None
+    if survey.why_no_answer:
+        found = f"It does not answer: {survey.why_no_answer}.{_about_rival(facts.system)}"
+        return Finding("driver", "bad", "NVIDIA driver", found, _how_to_drive(facts))
+    if facts.system.listed and not survey.cards and not survey.asleep:
+        found = f"The system lists {len(facts.system.listed)} card(s) on the PCI bus, but the driver answers for none."
+        return Finding("driver", "bad", "NVIDIA driver", found, ("sudo dmesg | grep -i nvrm",))
+    if not survey.driver:
+        return None
+    return Finding("driver", "good", "NVIDIA driver", f"Version {survey.driver}, for CUDA up to {survey.cuda or '?'}.")
+
+
+def module(facts: Facts) -> Finding | None:
+    """Whether the driver's library and the kernel module in use are of one version."""
+    loaded, library = facts.system.module, facts.survey.driver
+    if not loaded or not library or loaded == library:
+        return None
+    found = f"The kernel runs version {loaded}, the library is of version {library}: the driver was updated meanwhile."
+    return Finding("module", "bad", "Driver versions", found, ("sudo reboot",))
+
+
+def wsl(facts: Facts) -> Finding | None:
+    """Inside WSL: whether Windows' driver reaches in."""
+    if not facts.system.wsl or not facts.survey.cards:
+        return None
+    return Finding("wsl", "good", "WSL", "This Linux runs inside Windows and uses Windows' driver.")
+
+
+def newer_cuda(facts: Facts) -> Finding | None:
+    """Whether the driver can run the CUDA that TensorFlow was built for: the same major version, or a later one."""
+    view = facts.tensorflow
+    if view is None or not view.build.cuda or not facts.survey.cuda:
+        return None
+    ours, drivers = numbers(view.build.cuda), numbers(facts.survey.cuda)
+    title = "CUDA of the driver"
+    if drivers[:1] < ours[:1]:
+        found = f"The driver runs CUDA up to {facts.survey.cuda}; this TensorFlow was built for {view.build.cuda}."
+        return Finding("newer_cuda", "bad", title, found, ("# install a newer driver", *INSTALL_DRIVER))
+    if drivers[:2] < ours[:2]:
+        found = (
+            f"The driver's CUDA {facts.survey.cuda} is older than the {view.build.cuda} of this TensorFlow, but of the "
+            "same major version: what was compiled beforehand runs; what must be compiled for the card does not."
+        )
+        return Finding("newer_cuda", "warning", title, found, ("# install a newer driver", *INSTALL_DRIVER))
+    return Finding("newer_cuda", "good", title, f"{facts.survey.cuda} runs what was built for {view.build.cuda}.")
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """A version's numbers, for comparing: `12.5.1` is (12, 5, 1)."""
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())
+
+
+def container_start(system: System) -> tuple[str, ...]:
+    """How to start this kind of container so that it has the cards."""
+    return CONTAINER_STARTS.get(system.container, ANY_CONTAINER)
+
+
+def _how_to_show(facts: Facts) -> tuple[str, ...]:
+    if facts.system.wsl:
+        return (WINDOWS_DRIVER,)
+    return container_start(facts.system) if facts.system.container else ()
+
+
+def _how_to_drive(facts: Facts) -> tuple[str, ...]:
+    system, survey = facts.system, facts.survey
+    if survey.simulated:
+        return ()
+    if system.wsl:
+        return (WINDOWS_DRIVER,)
+    if system.container and not (survey.installed and system.nodes):
+        return container_start(system)
+    if "restart" in survey.why_no_answer:
+        return ("sudo reboot",)
+    if not survey.installed:
+        return INSTALL_DRIVER
+    if not system.module:
+        return ("sudo modprobe nvidia", "mokutil --sb-state    # Secure Boot keeps out a driver that is not signed")
+    return ("sudo dmesg | grep -iE 'nvrm|xid'", "nvidia-smi", "sudo reboot")
+
+
+def _about_rival(system: System) -> str:
+    if system.rival == "nouveau":
+        return " The open driver nouveau holds the card; NVIDIA's installer puts it on the list of those not to load."
+    if system.rival:
+        return " The card is set apart for a virtual machine (vfio-pci)."
+    return ""

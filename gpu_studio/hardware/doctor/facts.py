@@ -1,0 +1,122 @@
+"""The facts that the doctor's checks look at, gathered before they are judged, so that tests can make them up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gpu_studio.hardware.identity import Seen
+from gpu_studio.hardware.identity_variables import Variables
+from gpu_studio.hardware.tensorflow_view import TensorFlowView
+from gpu_studio.hardware.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A process that holds memory on a card, in MiB; None is unknown. `owner` is empty if the system does not say."""
+
+    pid: int
+    used_mib: int | None = None
+    name: str = ""
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DriverCard:
+    """A card as the driver tells of it. None and empty are unknown; `why_unknown` says why nothing is known at all."""
+
+    index: int
+    uuid: str = ""
+    bus_id: str = ""
+    name: str = "NVIDIA card"
+    total_mib: int | None = None
+    used_mib: int | None = None
+    capability: tuple[int, int] | None = None
+    persistent: bool | None = None
+    compute_mode: int | None = None
+    mig: bool = False
+    instances: int = 0
+    users: tuple[User, ...] = ()
+    why_unknown: str = ""
+
+    @property
+    def seen(self) -> Seen:
+        """The card as it is joined with CUDA's and TensorFlow's."""
+        return Seen(self.index, self.uuid, self.bus_id, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What the driver tells: its version, the newest CUDA it can run (`12.4`), the cards; or why it tells nothing.
+
+    `asleep` are the PCI addresses of cards that were not asked, because that would have woken them. `installed` says
+    whether the driver's library is there at all; `simulated` names what stands in for a machine, or is empty.
+    """
+
+    driver: str = ""
+    cuda: str = ""
+    cards: tuple[DriverCard, ...] = ()
+    asleep: tuple[str, ...] = ()
+    topology: Topology = field(default_factory=Topology)
+    why_no_answer: str = ""
+    installed: bool = True
+    simulated: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceNode:
+    """A device file under /dev: whether this user can open it, its group, and its mode (`0660`)."""
+
+    path: str
+    readable: bool
+    writable: bool
+    group: str = ""
+    mode: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The room on the disk of a folder, in MiB; `why_unusable` says why nothing can be written there."""
+
+    folder: str
+    free_mib: int = 0
+    total_mib: int = 0
+    why_unusable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """What the operating system tells, without asking the driver.
+
+    `platform` is Python's `sys.platform`. `container` is docker, podman, kubernetes, lxc or another's name, or empty.
+    `module` is the version of the NVIDIA kernel module in use, `rival` another driver's that holds the cards.
+    `listed` are the PCI addresses of NVIDIA's cards. `shared_mib` is the size of /dev/shm; None is unknown.
+    """
+
+    platform: str = "linux"
+    wsl: bool = False
+    container: str = ""
+    user: str = ""
+    module: str = ""
+    rival: str = ""
+    listed: tuple[str, ...] = ()
+    nodes: tuple[DeviceNode, ...] = ()
+    variables: Variables = field(default_factory=Variables)
+    container_cards: str | None = None
+    shared_mib: int | None = None
+    library_path: str = ""
+    room: Room | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything that is known. `tensorflow` is None where it was not asked or did not answer: then the reason is."""
+
+    system: System = field(default_factory=System)
+    survey: Survey = field(default_factory=Survey)
+    tensorflow: TensorFlowView | None = None
+    why_no_tensorflow: str = ""
+
+    @property
+    def has_card(self) -> bool:
+        """Whether there is an NVIDIA card, whoever says so, answering or not."""
+        return bool(self.survey.cards or self.survey.asleep or self.system.listed)

@@ -1,0 +1,111 @@
+"""What CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER do to the cards, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from gpu_studio.hardware.identity import Identity
+from gpu_studio.hardware.visibility import left_visible
+
+BY_BUS = "PCI_BUS_ID"
+PART = "MIG-"
+SHOWN = 80
+"""Characters of a variable's value that a message repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """The two variables as the environment has them; None is not set."""
+
+    visible: str | None = None
+    order: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What the variables do: the cards left, in CUDA's order by the bus; sentences; and whether an entry is a mistake.
+
+    `mistake` says what is wrong with CUDA_VISIBLE_DEVICES; it is empty if every entry names a card once. Where
+    `only_cuda_knows`, the variable names a part of a card (MIG), and what is left cannot be told from here.
+    """
+
+    left: tuple[Identity, ...]
+    words: tuple[str, ...]
+    mistake: str = ""
+    only_cuda_knows: bool = False
+
+
+def effect(variables: Variables, cards: Sequence[Identity]) -> Effect:
+    """What the variables leave of `cards`, which stand in the order of the PCI bus."""
+    if not cards:
+        return Effect((), ())
+    if any(name.strip().startswith(PART) for name in (variables.visible or "").split(",")):
+        return Effect((), (_about_parts(variables.visible or ""), *_about_order(variables, cards)), "", True)
+    left = _left(variables.visible, cards)
+    mistake = _mistake(variables.visible, cards, left)
+    words = [_about_visible(variables.visible, cards, left), *_about_order(variables, cards)]
+    return Effect(left, tuple(words), mistake)
+
+
+def _left(visible: str | None, cards: Sequence[Identity]) -> tuple[Identity, ...]:
+    facts = [{"uuid": card.uuid, "place": place} for place, card in enumerate(cards)]
+    return tuple(cards[fact["place"]] for fact in left_visible(facts, visible))
+
+
+def _about_visible(visible: str | None, cards: Sequence[Identity], left: Sequence[Identity]) -> str:
+    if visible is None:
+        return "CUDA_VISIBLE_DEVICES is not set: programs see every card."
+    value = f'CUDA_VISIBLE_DEVICES="{visible[:SHOWN]}"'
+    if not left:
+        return f"{value} hides every card from CUDA, and so from TensorFlow."
+    names = ", ".join(f"CUDA device {ordinal} is {_told(card)}" for ordinal, card in enumerate(left))
+    hidden = len(cards) - len(left)
+    rest = f"; {hidden} of {len(cards)} {'is' if hidden == 1 else 'are'} hidden" if hidden else ""
+    return f"{value}: {names}{rest}."
+
+
+def _about_parts(visible: str) -> str:
+    value = f'CUDA_VISIBLE_DEVICES="{visible[:SHOWN]}"'
+    return f"{value} names a part of a card (MIG): CUDA shows one part to a process, and no other card."
+
+
+def _about_order(variables: Variables, cards: Sequence[Identity]) -> list[str]:
+    if len(cards) < 2:
+        return []
+    ours = "GPU Studio starts its trainers with CUDA_DEVICE_ORDER=PCI_BUS_ID, so that its numbers follow the PCI bus."
+    if variables.order == BY_BUS:
+        return ["CUDA_DEVICE_ORDER=PCI_BUS_ID: CUDA counts the cards along the PCI bus, as nvidia-smi does."]
+    now = "is not set" if variables.order is None else f'is "{variables.order[:SHOWN]}"'
+    fast = (
+        f"CUDA_DEVICE_ORDER {now}: other programs count the fastest card first, which need not be nvidia-smi's order."
+    )
+    return [fast, ours]
+
+
+def _mistake(visible: str | None, cards: Sequence[Identity], left: Sequence[Identity]) -> str:
+    if visible is None or visible.strip() in {"", "-1"}:
+        return ""
+    names = [name.strip() for name in visible.split(",")]
+    known = list(takewhile(lambda name: name != "-1", names))
+    if len(left) == len(known):
+        return ""
+    each = [_left(name, cards) for name in known]
+    for place, found in enumerate(each):
+        if not found:
+            return _nobody(known[place])
+        if found in each[:place]:
+            return f'"{known[place][:SHOWN]}" names a card a second time, for which CUDA hides every card'
+    return ""
+
+
+def _nobody(name: str) -> str:
+    if not name:
+        return "an entry between commas is empty, and CUDA reads no further than that"
+    return f'"{name[:SHOWN]}" names no card of this machine, and CUDA reads no further than that'
+
+
+def _told(card: Identity) -> str:
+    place = f" at {card.bus_id}" if card.bus_id else ""
+    return f"{card.name or 'a card'}{place}"

@@ -1,0 +1,82 @@
+"""Samples kept in a file: a run's `hardware.jsonl`, or a recording."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections import Counter
+from pathlib import Path
+
+MIB = 1024 * 1024
+LIMIT_MIB = 256
+_START = b'{"sample":"'
+_THINNED = frozenset({b"fast", b"slow", b"pcie", b"processes", b"host", b"beat"})
+
+
+class BeingRecordedError(Exception):
+    """Somebody else records into this file already."""
+
+
+class Recorder:
+    """Appends lines to a file, 0600, that never outgrows its limit, and lets nothing fail when the disk is full.
+
+    Once half of the room is used every second sample of a class is kept, once half of the rest is used every fourth,
+    and so on: eight cards are recorded for more than a week. Cards and events are kept as long as there is any room.
+
+    Raises OSError if the file cannot be opened, BeingRecordedError if it is being written by another.
+    """
+
+    def __init__(self, path: Path, limit: int = LIMIT_MIB * MIB) -> None:
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._descriptor)
+            raise BeingRecordedError(f"{path} is being recorded into already") from error
+        self.lost = 0
+        self._limit = limit
+        self._size = os.fstat(self._descriptor).st_size
+        self._seen: Counter[bytes] = Counter()
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def write(self, line: bytes) -> bool:
+        """Keep a sample's line (without newline); whether it was kept. `lost` counts those the disk did not take."""
+        if not self._is_due(line):
+            return False
+        data = line + b"\n"
+        if self._size + len(data) > self._limit:
+            return False
+        try:
+            written = os.write(self._descriptor, data)
+        except OSError:
+            written = 0
+        if written == len(data):
+            self._size += written
+            return True
+        # Half a line would spoil the next one.
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._descriptor, self._size)
+        self.lost += 1
+        return False
+
+    def close(self) -> None:
+        """End the recording. Doing it twice is harmless."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _is_due(self, line: bytes) -> bool:
+        kind = line[len(_START) : line.find(b'"', len(_START))] if line.startswith(_START) else b""
+        number = self._seen[kind]
+        self._seen[kind] += 1
+        return kind not in _THINNED or number % self._stride() == 0
+
+    def _stride(self) -> int:
+        left = max(1, self._limit - self._size)
+        return 1 << ((self._limit // left).bit_length() - 1)

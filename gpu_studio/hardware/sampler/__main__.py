@@ -1,0 +1,122 @@
+"""`python -m gpu_studio.hardware.sampler`: watch the machine until stdin is closed, one sample a line on stdout.
+
+On stdin it takes requests, one JSON object a line: `{"classes": ["fast", "host"], "rate": 2.0, "retry": true}`, each
+part optional. It ends with code 0 when stdin is closed or nobody reads any more, and with 75 when the driver was
+replaced under it: then its owner starts it anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import select
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from gpu_studio.hardware.sampler.driver import RenewError
+from gpu_studio.hardware.sampler.schedule import CLASSES, USUAL_RATE
+from gpu_studio.hardware.sampler.watching import Request, Sampler
+from gpu_studio.hardware.samples import Sample, encode
+from gpu_studio.hardware.source import SIMULATE, Source, is_recording, open_source, simulated
+from gpu_studio.hardware.words import RENEW, SimulationError
+
+READ = 65536
+LONGEST_REQUEST = 65536
+
+
+class Requests:
+    """The lines of stdin, read without ever waiting for the end of one."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self._cut = b""
+
+    def wait(self, seconds: float) -> list[Request] | None:
+        """The requests that have come within `seconds`; None once stdin is closed."""
+        ready, _, _ = select.select([self.descriptor], [], [], seconds)
+        if not ready:
+            return []
+        chunk = os.read(self.descriptor, READ)
+        if not chunk:
+            return None
+        *lines, self._cut = (self._cut + chunk).split(b"\n")
+        self._cut = self._cut[:LONGEST_REQUEST]
+        return [request for line in lines if (request := _request(line))]
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Watch until told otherwise; the exit code."""
+    chosen = _arguments(words)
+    # Whoever started this ends it by closing stdin: Ctrl+C in the same terminal is meant for them.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    wanted = Request(chosen.classes.split(","), chosen.rate)
+    try:
+        if is_recording(simulated()):
+            return replay(Path(simulated()), wanted)
+        return watch(open_source(), wanted, chosen.folder)
+    except SimulationError as error:
+        sys.stderr.write(f"{SIMULATE}: {error}\n")
+        return 2
+    except BrokenPipeError:
+        return 0
+
+
+def replay(path: Path, wanted: Request) -> int:
+    """Tell a recording again until stdin is closed; the exit code. Raises SimulationError."""
+    from gpu_studio.hardware.simulated.recording import Replay
+
+    teller = Replay(path, _emit)
+    found: list[Request] | None = [wanted]
+    requests = Requests(sys.stdin.fileno())
+    while found is not None:
+        for request in found:
+            if request.classes is not None:
+                teller.wanted = frozenset(request.classes)
+        found = requests.wait(teller.step())
+    return 0
+
+
+def watch(source: Source, wanted: Request, folder: Path | None) -> int:
+    """Watch `source` until stdin is closed; the exit code."""
+    sampler = Sampler(source, _emit, folder=folder)
+    sampler.request(wanted)
+    requests = Requests(sys.stdin.fileno())
+    try:
+        sampler.begin()
+        while (found := requests.wait(sampler.step())) is not None:
+            for request in found:
+                sampler.request(request)
+    except RenewError as error:
+        sys.stderr.write(f"{error}\n")
+        return RENEW
+    sampler.close()
+    return 0
+
+
+def _emit(sample: Sample) -> None:
+    line = encode(sample)
+    while line:
+        line = line[os.write(1, line) :]
+
+
+def _request(line: bytes) -> Request | None:
+    try:
+        return msgspec.json.decode(line, type=Request)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m gpu_studio.hardware.sampler", description=__doc__)
+    parser.add_argument("--classes", default=",".join(CLASSES), help="what to look at from the start on")
+    parser.add_argument("--rate", type=float, default=USUAL_RATE, help="of the fast figures, a second (0.2 to 10)")
+    parser.add_argument("--folder", type=Path, help="the folder whose disk is told of")
+    return parser.parse_args(words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

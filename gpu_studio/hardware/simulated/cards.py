@@ -1,0 +1,184 @@
+"""The functions of the simulated library that are asked of a card, by their C names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from gpu_studio.hardware.simulated.behaviour import Moment, is_idle, moment
+from gpu_studio.hardware.simulated.handles import InstanceOf, Where, set_handle
+from gpu_studio.hardware.simulated.profiles import SimulatedCard
+from gpu_studio.hardware.simulated.programs import pid_on
+from gpu_studio.hardware.simulated.ways import WAY_FUNCTIONS
+
+# ruff: noqa: SLF001 - a byref has no other way to its target than `_obj`
+MIB = 1024 * 1024
+NOT_SUPPORTED, NOT_FOUND, TOO_SMALL = 3, 6, 7
+EVENTS = 0x1 | 0x2 | 0x8
+PCIE_WIDTH = 16
+
+CardFunction = Callable[..., int | None]
+"""Takes the card, where it is, the seconds since the start, and what follows the handle; gives an error or None."""
+
+
+def _number(value: Callable[[SimulatedCard, Moment], float | None]) -> CardFunction:
+    """A function whose last argument takes one number; None is not supported."""
+
+    def answer(card: SimulatedCard, where: Where, seconds: float, *arguments: Any) -> int | None:
+        if isinstance(where, InstanceOf):
+            return NOT_SUPPORTED
+        number = value(card, moment(card, where, seconds))
+        if number is None:
+            return NOT_SUPPORTED
+        arguments[-1]._obj.value = int(number)
+        return None
+
+    return answer
+
+
+def _text(value: Callable[[SimulatedCard, Where], bytes]) -> CardFunction:
+    def answer(card: SimulatedCard, where: Where, _seconds: float, text: Any, _length: Any) -> None:
+        text.value = value(card, where)
+
+    return answer
+
+
+def _name(card: SimulatedCard, where: Where) -> bytes:
+    return card.mig[where.instance][0].encode() if isinstance(where, InstanceOf) else card.name
+
+
+def _uuid(card: SimulatedCard, where: Where) -> bytes:
+    return (f"MIG{card.uuid[3:-2]}{where.instance:02x}" if isinstance(where, InstanceOf) else card.uuid).encode()
+
+
+def _pci(card: SimulatedCard, _where: Where, _seconds: float, info: Any) -> None:
+    info._obj.busId = card.bus_id.encode()
+
+
+def _sizes(card: SimulatedCard, where: Where, seconds: float) -> tuple[int, int, int]:
+    """Total, used and reserved MiB."""
+    if isinstance(where, InstanceOf):
+        total = card.mig[where.instance][1]
+        return total, total // (3 + where.instance), 0
+    return card.total, moment(card, where, seconds).used, card.reserved
+
+
+def _memory(card: SimulatedCard, where: Where, seconds: float, memory: Any) -> None:
+    total, used, reserved = _sizes(card, where, seconds)
+    told = memory._obj
+    told.total, told.used, told.free = total * MIB, (used + reserved) * MIB, (total - used - reserved) * MIB
+
+
+def _memory_2(card: SimulatedCard, where: Where, seconds: float, memory: Any) -> None:
+    total, used, reserved = _sizes(card, where, seconds)
+    told = memory._obj
+    told.total, told.used, told.reserved = total * MIB, used * MIB, reserved * MIB
+    told.free = (total - used - reserved) * MIB
+
+
+def _rates(card: SimulatedCard, where: Where, seconds: float, rates: Any) -> int | None:
+    if isinstance(where, InstanceOf):
+        return NOT_SUPPORTED
+    now = moment(card, where, seconds)
+    rates._obj.gpu, rates._obj.memory = round(100 * now.utilisation), round(100 * now.bus)
+    return None
+
+
+def _capability(card: SimulatedCard, _where: Where, _seconds: float, major: Any, minor: Any) -> None:
+    major._obj.value, minor._obj.value = card.capability
+
+
+def _limits(card: SimulatedCard, _where: Where, _seconds: float, least: Any, most: Any) -> None:
+    least._obj.value, most._obj.value = 1000 * card.power // 4, 1000 * card.power
+
+
+def _threshold(card: SimulatedCard, _where: Where, _seconds: float, kind: Any, degrees: Any) -> None:
+    degrees._obj.value = card.slowdown if kind.value == 1 else card.slowdown + 5
+
+
+def _clock(card: SimulatedCard, where: Where, seconds: float, kind: Any, clock: Any) -> int | None:
+    if isinstance(where, InstanceOf):
+        return NOT_SUPPORTED
+    clock._obj.value = card.memory_clock if kind.value == 2 else moment(card, where, seconds).clock
+    return None
+
+
+def _most_clock(card: SimulatedCard, _where: Where, _seconds: float, kind: Any, clock: Any) -> None:
+    clock._obj.value = card.memory_clock if kind.value == 2 else card.clock
+
+
+def _mig_mode(card: SimulatedCard, _where: Where, _seconds: float, current: Any, pending: Any) -> int | None:
+    if not card.nvlinks:  # of the simulated cards, those of a data centre can be split
+        return NOT_SUPPORTED
+    current._obj.value = pending._obj.value = int(bool(card.mig))
+    return None
+
+
+def _most_instances(_card: SimulatedCard, _where: Where, _seconds: float, count: Any) -> None:
+    count._obj.value = 7
+
+
+def _instance(card: SimulatedCard, where: int, _seconds: float, index: Any, handle: Any) -> int | None:
+    if index.value >= len(card.mig):
+        return NOT_FOUND
+    set_handle(handle, InstanceOf(where, index.value))
+    return None
+
+
+def _processes(card: SimulatedCard, where: int, seconds: float, count: Any, entries: Any) -> int | None:
+    if is_idle(where):
+        count._obj.value = 0
+        return None
+    count._obj.value = 1
+    if entries is None:
+        return TOO_SMALL
+    entries[0].pid = pid_on(where)
+    entries[0].usedGpuMemory = moment(card, where, seconds).used * MIB
+    return None
+
+
+def _no_processes(_card: SimulatedCard, _where: Where, _seconds: float, count: Any, _entries: Any) -> None:
+    count._obj.value = 0
+
+
+def _throttle(card: SimulatedCard, now: Moment) -> int:
+    idle = 0x1 if now.utilisation < 0.05 else 0
+    return idle or (0x4 if now.power > 0.86 * card.power else 0)
+
+
+CARD_FUNCTIONS: Final[dict[str, CardFunction]] = {
+    "nvmlDeviceGetUUID": _text(_uuid),
+    "nvmlDeviceGetName": _text(_name),
+    "nvmlDeviceGetSerial": _text(lambda card, _where: card.uuid[-12:].encode()),
+    "nvmlDeviceGetPciInfo_v3": _pci,
+    "nvmlDeviceGetArchitecture": _number(lambda card, _now: card.architecture),
+    "nvmlDeviceGetCudaComputeCapability": _capability,
+    "nvmlDeviceGetCurrPcieLinkGeneration": _number(lambda card, _now: card.pcie),
+    "nvmlDeviceGetMaxPcieLinkGeneration": _number(lambda card, _now: card.pcie),
+    "nvmlDeviceGetCurrPcieLinkWidth": _number(lambda _card, _now: PCIE_WIDTH),
+    "nvmlDeviceGetMaxPcieLinkWidth": _number(lambda _card, _now: PCIE_WIDTH),
+    "nvmlDeviceGetEnforcedPowerLimit": _number(lambda card, _now: 1000 * card.power),
+    "nvmlDeviceGetPowerManagementLimit": _number(lambda card, _now: 1000 * card.power),
+    "nvmlDeviceGetPowerManagementLimitConstraints": _limits,
+    "nvmlDeviceGetTemperatureThreshold": _threshold,
+    "nvmlDeviceGetMaxClockInfo": _most_clock,
+    "nvmlDeviceGetMigMode": _mig_mode,
+    "nvmlDeviceGetMaxMigDeviceCount": _most_instances,
+    "nvmlDeviceGetMigDeviceHandleByIndex": _instance,
+    "nvmlDeviceGetMemoryInfo": _memory,
+    "nvmlDeviceGetMemoryInfo_v2": _memory_2,
+    "nvmlDeviceGetUtilizationRates": _rates,
+    "nvmlDeviceGetPowerUsage": _number(lambda _card, now: 1000 * now.power),
+    "nvmlDeviceGetTemperature": _number(lambda _card, now: now.temperature),
+    "nvmlDeviceGetClockInfo": _clock,
+    "nvmlDeviceGetFanSpeed": _number(lambda card, now: 30 + 50 * now.utilisation if card.fan else None),
+    "nvmlDeviceGetCurrentClocksEventReasons": _number(_throttle),
+    "nvmlDeviceGetPerformanceState": _number(lambda _card, now: 0 if now.utilisation >= 0.05 else 8),
+    "nvmlDeviceGetTotalEccErrors": _number(lambda card, _now: 0 if card.ecc else None),
+    "nvmlDeviceGetTotalEnergyConsumption": _number(lambda _card, now: 1000 * now.energy),
+    "nvmlDeviceGetPcieThroughput": _number(lambda _card, now: 1024 * now.pcie),
+    "nvmlDeviceGetComputeRunningProcesses_v3": _processes,
+    "nvmlDeviceGetGraphicsRunningProcesses_v3": _no_processes,
+    "nvmlDeviceGetSupportedEventTypes": _number(lambda _card, _now: EVENTS),
+    **WAY_FUNCTIONS,
+}

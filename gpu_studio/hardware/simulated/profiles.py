@@ -1,0 +1,115 @@
+"""The machines that can be simulated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from gpu_studio.hardware.words import SimulationError
+
+NOT_SUPPORTED, NO_PERMISSION, LOST = 3, 4, 15
+"""NVML's numbers of these errors."""
+MOST_CARDS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedCard:
+    """One card. Memory in MiB, powers in W, clocks in MHz, temperatures in °C; `capability` is CUDA's, 9.0 as (9, 0).
+
+    `errors` holds the NVML error code of each C function that fails for this card. `uuid` and `bus_id` are empty until
+    the card has a place in a machine.
+    """
+
+    name: bytes
+    total: int
+    power: int
+    capability: tuple[int, int]
+    architecture: int
+    pcie: int = 4
+    idle_power: int = 30
+    reserved: int = 512
+    clock: int = 1980
+    memory_clock: int = 2619
+    slowdown: int = 87
+    busy: float = 1.0
+    fan: bool = False
+    ecc: bool = True
+    nvlinks: int = 0
+    mig: tuple[tuple[str, int], ...] = ()
+    asleep: bool = False
+    errors: dict[str, int] = field(default_factory=dict)
+    uuid: str = ""
+    bus_id: str = ""
+
+    def at(self, place: int) -> SimulatedCard:
+        """The card in place number `place` of its machine."""
+        # Counted up from a number that no real card has, so that nobody takes one for the other.
+        uuid = f"GPU-51b71a7e-0000-4000-8000-{place:012x}"
+        return replace(self, uuid=uuid, bus_id=f"00000000:{0x10 + 8 * place:02X}:00.0")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A machine's cards, and its driver's versions; CUDA's as NVML writes it, 12040 for 12.4."""
+
+    cards: tuple[SimulatedCard, ...]
+    driver: str = "570.124.06"
+    cuda: int = 12080
+
+
+H100 = SimulatedCard(b"NVIDIA H100 80GB HBM3", 81_559, 700, (9, 0), 9, pcie=5, idle_power=70, reserved=593, nvlinks=18)
+A100 = SimulatedCard(
+    b"NVIDIA A100-SXM4-80GB", 81_920, 400, (8, 0), 7, idle_power=58, clock=1410, memory_clock=1593, nvlinks=12
+)
+L4 = SimulatedCard(b"NVIDIA L4", 23_034, 72, (8, 9), 8, idle_power=16, reserved=472, clock=2040, memory_clock=6251)
+RTX_4090 = SimulatedCard(
+    b"NVIDIA GeForce RTX 4090", 24_564, 450, (8, 9), 8, idle_power=22, clock=3105, memory_clock=10_501, slowdown=90,
+    fan=True, ecc=False,
+)  # fmt: skip
+_NO_UTILISATION = {"nvmlDeviceGetUtilizationRates": NOT_SUPPORTED}
+MIG = replace(
+    A100, mig=(("NVIDIA A100-SXM4-80GB MIG 3g.40gb", 40_192), ("NVIDIA A100-SXM4-80GB MIG 2g.20gb", 19_968)),
+    errors=_NO_UTILISATION,
+)  # fmt: skip
+_FORBIDDEN = dict.fromkeys(
+    (
+        "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v3",
+        "nvmlDeviceGetPowerUsage", "nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetPcieThroughput",
+    ),
+    NO_PERMISSION,
+)  # fmt: skip
+BROKEN = (
+    H100,
+    replace(H100, errors={"nvmlDeviceGetHandleByIndex_v2": LOST, "nvmlDeviceGetHandleByPciBusId_v2": LOST}),
+    replace(RTX_4090, errors=_FORBIDDEN),
+    replace(RTX_4090, asleep=True),
+    replace(L4, name=b"NVIDIA \xff\xfeL4"),
+)
+KINDS: Final = {"H100": H100, "A100": A100, "RTX4090": RTX_4090, "L4": L4, "MIG": MIG}
+BROKEN_MIX: Final = "broken"
+NAMES: Final = (*KINDS, BROKEN_MIX)
+
+
+def profile(name: str) -> Profile:
+    """The machine called `name`: a card, `H100`, or several, `8xH100`, or `broken`. Raises SimulationError."""
+    if name.lower() == BROKEN_MIX:
+        return machine(BROKEN)
+    found = re.fullmatch(r"(?:([0-9]{1,3})\s*[x×])?(.+)", name.strip(), re.IGNORECASE)
+    kinds = {key.lower(): card for key, card in KINDS.items()}
+    card = kinds.get(re.sub(r"[\s_-]", "", found[2]).lower()) if found else None
+    if found is None or card is None:
+        raise SimulationError(f"there is no simulated machine {name!r}: {_CHOICE}")
+    count = int(found[1] or 1)
+    if count > MOST_CARDS:
+        raise SimulationError(f"{count} cards are more than any machine has: simulate {MOST_CARDS} or fewer")
+    return machine([card] * count)
+
+
+def machine(cards: Iterable[SimulatedCard]) -> Profile:
+    """A machine with these cards, each in its place."""
+    return Profile(tuple(card.at(place) for place, card in enumerate(cards)))
+
+
+_CHOICE = f"choose from {', '.join(NAMES)}, with a number of cards before it (8xH100), or name a recording"

@@ -1,0 +1,26 @@
+"""The programs on simulated cards. No real process can have their numbers: nobody can end one by mistake."""
+
+from __future__ import annotations
+
+from gpu_studio.hardware.source import Known
+
+FIRST_PID = 2**22 + 1
+"""Linux counts processes to 2²² at most."""
+_COMMANDS = (
+    ("ada", "python train.py --config large.toml"),
+    ("grace", "python -m gpu_studio.trainer runs/20261120T190000Z-digits"),
+    ("emmy", "jupyter-kernel sweep.ipynb"),
+)
+
+
+def pid_on(place: int) -> int:
+    """The process on the card in this place."""
+    return FIRST_PID + place
+
+
+def known(pid: int) -> Known | None:
+    """Who a simulated process belongs to and what it does; None for a number of no such process."""
+    if pid < FIRST_PID:
+        return None
+    user, command = _COMMANDS[(pid - FIRST_PID) % len(_COMMANDS)]
+    return Known(user, command, 96.0, 4_210)

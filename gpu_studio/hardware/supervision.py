@@ -1,0 +1,109 @@
+"""When the sampler counts as hung, and when to start it anew: the rule, without a process or a clock of its own.
+
+The window drives it with a QProcess and a timer, the command line by waiting.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import sysconfig
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpu_studio.hardware.words import RENEW
+
+HANG_AFTER = 5.0
+OPENING_AFTER = 30.0
+"""Seconds: a driver that keeps nothing ready (no persistence mode) takes long to open eight cards."""
+SHORTEST, LONGEST = 0.5, 30.0
+STEADY_AFTER = 60.0
+"""Seconds after which a sampler that ends has not failed at starting."""
+ALL_CLASSES = ("fast", "slow", "processes", "pcie", "host")
+_OPENING = b'{"sample":"opening"'
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def sampler_command(
+    classes: Iterable[str] = ALL_CLASSES, rate: float = 1.0, folder: Path | None = None, python: str = sys.executable
+) -> list[str]:
+    """The command line of a sampler. `folder` is the one whose disk is told of, such as that of the runs."""
+    # -P: a `random.py` in the current folder is not taken for Python's.
+    command = [python, "-P", "-m", "gpu_studio.hardware.sampler", "--classes", ",".join(classes), "--rate", str(rate)]
+    return [*command, "--folder", str(folder)] if folder else command
+
+
+def sampler_environment() -> dict[str, str]:
+    """This process's environment, with the place of this package if it is not an installed one."""
+    installed = {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")}
+    if _ROOT in installed:
+        return dict(os.environ)
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH", ""))))}
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """Start the sampler again after `delay` seconds; `words` tell the user why."""
+
+    delay: float
+    words: str
+
+
+@dataclass(slots=True)
+class Watchdog:
+    """Follows a sampler's life. All times are of one monotonic clock, in seconds."""
+
+    hang_after: float = HANG_AFTER
+    opening_after: float = OPENING_AFTER
+    _started: float = 0.0
+    _heard: float = 0.0
+    _patience: float = 0.0
+    _failures: int = field(default=0)
+
+    def started(self, now: float) -> None:
+        """The sampler was started."""
+        self._started = self._heard = now
+        self._patience = self.opening_after
+
+    def heard(self, now: float, line: bytes) -> None:
+        """It has written a line. One that says that the driver is being opened buys time."""
+        self._heard = now
+        self._patience = self.opening_after if line.startswith(_OPENING) else self.hang_after
+
+    @property
+    def deadline(self) -> float:
+        """When it counts as hung unless it is heard of before."""
+        return self._heard + self._patience
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether it hangs: kill it, and tell `ended`."""
+        return now > self.deadline
+
+    def ended(self, now: float, code: int | None, last_words: str = "") -> Restart:
+        """It has ended with this code (below zero: the signal), or was killed because it hung (None).
+
+        `last_words` are the last line of its stderr.
+        """
+        if now - self._started > STEADY_AFTER or code == RENEW:
+            self._failures = 0
+        delay = min(LONGEST, SHORTEST * 2**self._failures)
+        self._failures = min(self._failures + 1, 16)
+        return Restart(delay, f"{self._why(code, last_words)}: it is asked again in {delay:g} s")
+
+    def _why(self, code: int | None, last_words: str) -> str:
+        if code is None:
+            return f"the NVIDIA driver did not answer for {self._patience:g} s"
+        if code == RENEW:
+            return "the NVIDIA driver was replaced"
+        if code < 0:
+            return f"the process that watches the cards crashed ({_signal_name(-code)})"
+        return f"the process that watches the cards ended ({last_words or f'exit code {code}'})"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

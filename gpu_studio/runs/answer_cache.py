@@ -1,0 +1,109 @@
+"""Answers of TensorFlow's, kept by the content of all that they depend on: change it, and the answer is not found."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_cache_path
+
+from gpu_studio import __version__
+from gpu_studio.runs.files import make_private_directory, write_private
+
+FORMAT = 1
+MOST_KEPT = 32
+VARIABLES = ("CUDA", "KERAS", "LD_LIBRARY_PATH", "LD_PRELOAD", "NCCL", "NVIDIA", "PYTHONPATH", "TF", "XLA")
+"""Beginnings of the variables that change what TensorFlow finds."""
+PACKAGES = ("tensorflow", "keras", "nvidia-", "nvidia_", "tf-nightly", "tf_nightly")
+MACHINE = ("/sys/module/nvidia/version", "/proc/driver/nvidia/version", "/proc/sys/kernel/random/boot_id")
+LISTINGS = ("/sys/bus/pci/drivers/nvidia", "/dev")
+LIBRARIES = Path("/etc/ld.so.cache")
+
+
+def folder() -> Path:
+    """Where the answers are kept."""
+    return Path(user_cache_path("gpu-studio")) / "answers"
+
+
+def content(question: str, command: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
+    """All that the answer depends on: who is asked, what is installed, the variables, the driver and the cards."""
+    return {
+        "format": FORMAT,
+        "gpu_studio": __version__,
+        "question": question,
+        "command": list(command),
+        "packages": _packages(),
+        "variables": {name: value for name, value in sorted(environment.items()) if name.startswith(VARIABLES)},
+        "machine": [_text(Path(path)) for path in MACHINE],
+        "cards": [name for path in LISTINGS for name in _listed(Path(path))],
+        "libraries": _changed(LIBRARIES),
+    }
+
+
+def look_up(key: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The answer that was kept for this content; None if there is none, or none that can be read."""
+    try:
+        kept = json.loads(_file(key).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    # The content is kept beside the answer, so that two contents of one name are told apart.
+    if not isinstance(kept, dict) or kept.get("content") != json.loads(json.dumps(key)):
+        return None
+    answer = kept.get("answer")
+    return answer if isinstance(answer, dict) else None
+
+
+def keep(key: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+    """Keep an answer, and forget the oldest of too many. One that cannot be kept is asked for again: no error."""
+    try:
+        make_private_directory(folder())
+        write_private(_file(key), json.dumps({"content": key, "answer": answer}).encode())
+        _forget_oldest()
+    except OSError:
+        return
+
+
+def _file(key: Mapping[str, Any]) -> Path:
+    digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
+    return folder() / f"{key['question']}-{digest[:32]}.json"
+
+
+def _forget_oldest() -> None:
+    files = sorted(folder().glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in files[MOST_KEPT:]:
+        path.unlink(missing_ok=True)
+
+
+def _packages() -> list[str]:
+    found = importlib.metadata.distributions()
+    named = ((str(one.metadata["Name"]).lower(), one.version) for one in found)
+    return sorted(f"{name}=={version}" for name, version in named if name.startswith(PACKAGES))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _listed(folder: Path) -> list[str]:
+    """The cards and device files in a folder, with who may open them."""
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
+        return []
+    cards = (entry for entry in entries if entry.name.startswith(("nvidia", "dxg")) or entry.name.count(":") > 1)
+    return [f"{entry} {os.access(entry, os.R_OK | os.W_OK)}" for entry in cards]
+
+
+def _changed(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0

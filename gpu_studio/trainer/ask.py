@@ -1,0 +1,94 @@
+"""`python -m gpu_studio.trainer.ask QUESTION`: one short question to TensorFlow, answered in JSON.
+
+With `--to N` the answer goes to descriptor N, in JSON lines: any number of `{"progress": "…"}`, then one
+`{"answer": {…}, "lasting": true}` or `{"error": "…"}`; and the process ends when its stdin does, because then whoever
+asked has gone. Without it the answer alone is written to stdout. What TensorFlow chatters goes to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+QUESTIONS = {"devices": "gpu_studio.trainer.answers.devices"}
+"""Question: the module whose `answer(progress)` gives the answer, and whether it holds until something is changed."""
+
+ANSWERED, FAILED, DESERTED = 0, 1, 3
+
+Say = Callable[[dict[str, Any]], None]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Answer one question; the exit status."""
+    chosen = _parser().parse_args(arguments)
+    faulthandler.enable()
+    asked_by_program = chosen.to is not None
+    descriptor = chosen.to if asked_by_program else _own_stdout()
+    if asked_by_program:
+        threading.Thread(target=_leave_with_the_asker, daemon=True).start()
+    try:
+        return _answer(chosen.question, _sayer(descriptor, everything=asked_by_program))
+    except BrokenPipeError:
+        return DESERTED
+
+
+def _answer(question: str, say: Say) -> int:
+    try:
+        answer, lasting = import_module(QUESTIONS[question]).answer(lambda text: say({"progress": text}))
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001  (whatever TensorFlow raises, the asker must learn of it)
+        say({"error": f"{type(error).__name__}: {error}"})
+        return FAILED
+    say({"answer": answer, "lasting": lasting})
+    return ANSWERED
+
+
+def _sayer(descriptor: int, *, everything: bool) -> Say:
+    def say(line: dict[str, Any]) -> None:
+        if everything:
+            _write(descriptor, line)
+        elif "answer" in line:
+            _write(descriptor, line["answer"])
+        else:
+            sys.stderr.write(f"{line.get('progress') or line['error']}\n")
+
+    return say
+
+
+def _write(descriptor: int, document: Any) -> None:
+    data = json.dumps(document, ensure_ascii=False).encode() + b"\n"
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _own_stdout() -> int:
+    """Stdout as a descriptor that only the answer is written to; stdout itself becomes stderr from here on."""
+    own = os.dup(1)
+    os.dup2(2, 1)
+    return own
+
+
+def _leave_with_the_asker() -> None:
+    while os.read(0, 1024):
+        pass
+    # Not by an exception: the main thread may be inside TensorFlow for a while.
+    os._exit(DESERTED)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m gpu_studio.trainer.ask", description=__doc__)
+    parser.add_argument("question", choices=sorted(QUESTIONS), metavar="QUESTION", help=", ".join(sorted(QUESTIONS)))
+    parser.add_argument("--to", type=int, metavar="N", help="the descriptor to answer on, for programs")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""A sampler in this process, on simulated cards, with a clock that is put forward by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from fake_nvml import installed
+
+from gpu_studio.hardware.picture import Picture
+from gpu_studio.hardware.sampler.watching import Sampler
+from gpu_studio.hardware.samples import AnySample, Sample, decode, encode
+from gpu_studio.hardware.simulated.library import SimulatedLibrary
+from gpu_studio.hardware.simulated.profiles import Profile
+from gpu_studio.hardware.simulated.programs import known
+from gpu_studio.hardware.source import Source
+
+
+@dataclass
+class Clock:
+    """Seconds, which pass only by `run`."""
+
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now
+
+
+@dataclass
+class Watched:
+    """The machine as an owner of its sampler sees it. `samples` are all that were told."""
+
+    library: SimulatedLibrary
+    clock: Clock
+    sampler: Sampler = field(init=False)
+    picture: Picture = field(default_factory=Picture)
+    samples: list[AnySample] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        source = Source(self.library.pci_cards, known, "a test")
+        self.sampler = Sampler(source, self._take, clock=self.clock, now=self.clock)
+
+    def begin(self) -> None:
+        """Start the sampler and let it do what is due at once."""
+        self.sampler.begin()
+        self.sampler.step()
+
+    def run(self, seconds: float) -> None:
+        """Let so much time pass, with all that is due in it."""
+        end = self.clock.now + seconds
+        while self.clock.now < end:
+            wait = self.sampler.step()
+            self.clock.now = min(end, self.clock.now + max(wait, 0.001))
+        self.sampler.step()
+
+    def of(self, kind: type[Sample]) -> list[AnySample]:
+        """The samples of a kind."""
+        return [sample for sample in self.samples if isinstance(sample, kind)]
+
+    def _take(self, sample: Sample) -> None:
+        # As the line that another process reads, so that nothing is told that cannot be written.
+        told = decode(encode(sample))
+        assert told is not None
+        self.samples.append(told)
+        self.picture.apply(told)
+
+
+@contextmanager
+def watched(profile: Profile) -> Iterator[Watched]:
+    """A machine that is ready to be watched; the driver's library is put back afterwards."""
+    clock = Clock()
+    library = SimulatedLibrary(profile, clock)
+    with installed(library):  # type: ignore[arg-type]
+        yield Watched(library, clock)

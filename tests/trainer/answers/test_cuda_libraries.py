@@ -1,0 +1,66 @@
+"""The libraries that TensorFlow loads, looked for where it looks."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sysconfig
+
+import pytest
+
+from gpu_studio.trainer.answers.cuda_libraries import SONAMES, libraries
+
+COMPILER = shutil.which("cc") or shutil.which("gcc")
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler to build a library with")
+
+
+def found(name, environment, monkeypatch, packages):
+    monkeypatch.setattr(sysconfig, "get_path", lambda _kind: str(packages))
+    return {library["name"]: library for library in libraries("12.5.1", "9", environment)}[name]
+
+
+def build(path):
+    path.parent.mkdir(parents=True)
+    subprocess.run(
+        [str(COMPILER), "-shared", "-fPIC", "-x", "c", "-o", path, "-"], input=b"int x;", check=True, timeout=60
+    )
+    return path
+
+
+def test_that_cudnn_is_that_of_the_build():
+    assert [library["name"] for library in libraries("12.5.1", "9", {})] == [*SONAMES["12"], "libcudnn.so.9"]
+    assert libraries("12.5.1", "", {})[-1]["name"] == "libnccl.so.2"
+
+
+def test_that_of_an_unknown_cuda_nothing_is_looked_for():
+    assert libraries("99.0", "9", {}) == []
+
+
+def test_that_a_library_that_is_nowhere_is_told(monkeypatch, tmp_path):
+    library = found("libcudnn.so.9", {}, monkeypatch, tmp_path)
+
+    assert library["path"] == ""
+    assert "libcudnn.so.9" in library["why_not"]
+
+
+@needs_compiler
+def test_that_the_packages_beside_tensorflow_are_looked_through(monkeypatch, tmp_path):
+    path = build(tmp_path / "nvidia" / "cudnn" / "lib" / "libcudnn.so.9")
+
+    assert found("libcudnn.so.9", {}, monkeypatch, tmp_path) == {
+        "name": "libcudnn.so.9",
+        "path": str(path),
+        "why_not": "",
+    }
+
+
+@needs_compiler
+def test_that_the_variable_comes_first_as_it_does_for_tensorflow(monkeypatch, tmp_path):
+    build(tmp_path / "nvidia" / "cudnn" / "lib" / "libcudnn.so.9")
+    broken = tmp_path / "old" / "libcudnn.so.9"
+    broken.parent.mkdir()
+    broken.write_text("no library")
+    library = found("libcudnn.so.9", {"LD_LIBRARY_PATH": f":{broken.parent}"}, monkeypatch, tmp_path)
+
+    assert library["path"] == str(broken)
+    assert library["why_not"]
