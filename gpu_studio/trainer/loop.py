@@ -106,19 +106,20 @@ class Loop:
         return np.minimum(cut.batch, cut.samples - starts)
 
     def _call(self, stream: object, sizes: np.ndarray) -> None:
+        rate = self._session.rate
         began = time.perf_counter()
         call = self._session.program.train(stream, self.progress.step, len(sizes))
         seconds = time.perf_counter() - began
         self._pace.measured(len(sizes), seconds)
         self._epoch_seconds += seconds
-        self._tell_steps(call, sizes, seconds)
+        self._tell_steps(call, sizes, seconds, rate)
         self._check(call.losses)
         samples = int(sizes.sum())
         self._epoch_samples += samples
         self.tally.add(float(call.losses @ sizes), samples, call.deltas)
         self.progress = self.progress.after_steps(len(sizes), samples)
 
-    def _tell_steps(self, call: Call, sizes: np.ndarray, seconds: float) -> None:
+    def _tell_steps(self, call: Call, sizes: np.ndarray, seconds: float, rate: float) -> None:
         event = Steps(
             epoch=self.progress.epoch + 1,
             first_step=self.progress.step,
@@ -127,7 +128,7 @@ class Loop:
             seconds=seconds,
             input_seconds=call.input_seconds,
         )
-        self._telemetry.steps(event, self._session.rate)
+        self._telemetry.steps(event, rate)
 
     def _check(self, losses: np.ndarray) -> None:
         wrong = np.flatnonzero(~np.isfinite(losses))

@@ -55,17 +55,14 @@ class Telemetry:
         self._writer.write(event)
 
     def steps(self, event: Steps, rate: float) -> None:
-        """Tell of a call of training steps, trained with the learning rate `rate`."""
+        """Tell of a call of training steps, the first of which was trained with the learning rate `rate`."""
         if not self.full:
             return
         self.tell(event)
         if rate != self._rate:
             self._rate = rate
-            self.tell(LearningRate(step=event.first_step + len(event.losses) - 1, value=rate))
-        loss = event.losses[-1]
-        if self._scalars is not None and loss is not None:
-            values = {"loss": loss, "learning_rate": rate, "samples_per_second": event.samples / event.seconds}
-            self._scalars.steps(event.first_step + len(event.losses), values)
+            self.tell(LearningRate(step=event.first_step, value=rate))
+        self._scalars_of(event, rate)
 
     def epoch(self, event: Epoch) -> None:
         """Tell of the end of an epoch."""
@@ -73,6 +70,14 @@ class Telemetry:
         if self._scalars is not None:
             values = {name: value for name, value in event.metrics.items() if value is not None}
             self._scalars.epoch(event.epoch, event.step, values)
+
+    def _scalars_of(self, event: Steps, rate: float) -> None:
+        if self._scalars is None:
+            return
+        self._scalars.steps(event.first_step, {"learning_rate": rate})
+        values = {"loss": event.losses[-1], "samples_per_second": event.samples / event.seconds}
+        last = event.first_step + len(event.losses) - 1
+        self._scalars.steps(last, {name: value for name, value in values.items() if value is not None})
 
     def _watch_memory(self) -> None:
         self._tell_memory()
