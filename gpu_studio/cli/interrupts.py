@@ -2,39 +2,52 @@
 
 from __future__ import annotations
 
+import os
+import select
 import signal
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.stop import Patience, StopLadder
 
+_MOST_AT_ONCE = 64
 _PATIENCE_NOW = Patience(asked=10.0, terminated=5.0)
 
 
 class Interrupts:
-    """Counts Ctrl+C, and wakes whoever waits."""
+    """Counts Ctrl+C, and wakes whoever waits.
+
+    A byte in a pipe for each: a signal handler may run in the midst of anything, and an event or a lock that the main
+    thread is just holding would never be let go.
+    """
 
     def __init__(self) -> None:
-        self._wake = threading.Event()
-        self._count = 0
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
 
     def wait(self, seconds: float) -> None:
         """Wait so long, or until Ctrl+C."""
-        self._wake.wait(seconds)
+        select.select([self._reader], [], [], seconds)
 
     def take(self) -> int:
         """Return how many came since the last time."""
-        count, self._count = self._count, 0
-        self._wake.clear()
-        return count
+        try:
+            return len(os.read(self._reader, _MOST_AT_ONCE))
+        except BlockingIOError:
+            return 0
 
     def note(self) -> None:
-        """Take note of one."""
-        self._count += 1
-        self._wake.set()
+        """Take note of one; called by the signal handler."""
+        with suppress(BlockingIOError):
+            os.write(self._writer, b"!")
+
+    def close(self) -> None:
+        """Count no more."""
+        os.close(self._reader)
+        os.close(self._writer)
 
 
 @contextmanager
@@ -46,6 +59,7 @@ def counted_interrupts() -> Iterator[Interrupts]:
         yield interrupts
     finally:
         signal.signal(signal.SIGINT, before)
+        interrupts.close()
 
 
 class Reaction(Protocol):
