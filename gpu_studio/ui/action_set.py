@@ -8,7 +8,8 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenu, QMenuBar
 
-from gpu_studio.ui.actions import ACTIONS, ActionSpec
+from gpu_studio.ui.action_spec import ActionSpec
+from gpu_studio.ui.actions import ACTIONS
 from gpu_studio.ui.theme.icons import icon
 
 if TYPE_CHECKING:

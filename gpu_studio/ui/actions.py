@@ -2,30 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from gpu_studio.ui.main_window import MainWindow
-
-MenuName = Literal["File", "Edit", "Run", "View", "Help"]
-
-
-@dataclass(frozen=True, slots=True)
-class ActionSpec:
-    """One action. `group` sets it apart from its neighbours in the menu; of those with the same `one_of` one is on."""
-
-    id: str
-    menu: MenuName
-    name: str
-    tip: str
-    handler: Callable[[MainWindow], object]
-    shortcut: str = ""
-    icon: str = ""
-    group: int = 0
-    one_of: str = ""
-
+from gpu_studio.ui.action_spec import ActionSpec
 
 ACTIONS: tuple[ActionSpec, ...] = (
     ActionSpec(
@@ -101,6 +78,14 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "Ctrl+Shift+C",
         "copy",
         1,
+    ),
+    ActionSpec(
+        "copy_devices",
+        "Edit",
+        "Copy devices as text",
+        "Put the devices and their figures on the clipboard as text",
+        lambda window: window.devices_page.copy(),
+        group=1,
     ),
     ActionSpec(
         "train",
@@ -242,6 +227,15 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "F5",
         "refresh",
         1,
+    ),
+    ActionSpec(
+        "doctor",
+        "View",
+        "Doctor…",
+        "Whether all holds that TensorFlow needs to use each card, and what to type where it does not",
+        lambda window: window.open_doctor(),
+        "Ctrl+D",
+        group=1,
     ),
     ActionSpec(
         "palette",

@@ -14,9 +14,11 @@ from gpu_studio.resource_files import resource
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.ui.action_set import ActionSet
 from gpu_studio.ui.menus import RecentMenu
+from gpu_studio.ui.models.checkup import Checkup
 from gpu_studio.ui.models.inventory import Inventory
 from gpu_studio.ui.models.plan_document import PlanDocument
 from gpu_studio.ui.models.readiness import Readiness
+from gpu_studio.ui.models.sampler import Sampler
 from gpu_studio.ui.pages.devices_page import DevicesPage
 from gpu_studio.ui.pages.plan_page import PlanPage
 from gpu_studio.ui.plan_files import SUFFIX, PlanFiles
@@ -44,7 +46,7 @@ LONGEST_UNSETTLED_MS = 1500
 class MainWindow(QMainWindow):
     """The one window. Closing it asks nothing and stops no run.
 
-    `settings`, `inventory` and the command line `trainer` are the usual ones unless given.
+    `settings`, `inventory`, `sampler`, `checkup` and the command line `trainer` are the usual ones unless given.
     """
 
     def __init__(
@@ -55,13 +57,18 @@ class MainWindow(QMainWindow):
         *,
         settings: Settings | None = None,
         inventory: Inventory | None = None,
+        sampler: Sampler | None = None,
+        checkup: Checkup | None = None,
         trainer: Sequence[str] | None = None,
     ) -> None:
         super().__init__()
         self.theme = theme
         self.settings = settings or Settings(settings_path())
         self.inventory: Inventory = inventory or Inventory()
-        self.inventory.setParent(self)
+        self.sampler: Sampler = sampler or Sampler(runs_dir)
+        self.checkup: Checkup = checkup or Checkup(runs_dir)
+        for watcher in (self.inventory, self.sampler, self.checkup):
+            watcher.setParent(self)
         self.document: PlanDocument = PlanDocument(self)
         self.readiness = Readiness(self.document, self.inventory, self)
         self.plan_files: PlanFiles = PlanFiles(self.document, self.readiness, self.settings, self)
@@ -147,6 +154,12 @@ class MainWindow(QMainWindow):
 
         shortcuts_dialog(self.actions_.all(), self).show()
 
+    def open_doctor(self) -> None:
+        """Examine what TensorFlow needs to use each card."""
+        from gpu_studio.ui.pages.devices.doctor_dialog import DoctorDialog
+
+        DoctorDialog(self.theme, self.checkup, self).show()
+
     def open_about(self) -> None:
         """Say what this is."""
         from gpu_studio.ui.widgets.dialogs import about_dialog
@@ -165,7 +178,14 @@ class MainWindow(QMainWindow):
         self.notice = Notice()
         self.status_line = StatusLine(self.theme)
         self.setStatusBar(self.status_line)
-        self.devices_page = DevicesPage(self.theme, self.inventory, self.document, self.actions_["refresh"])
+        self.devices_page: DevicesPage = DevicesPage(
+            self.theme,
+            self.inventory,
+            self.sampler,
+            self.checkup,
+            self.actions_["doctor"],
+            self.actions_["copy_devices"],
+        )
         self.plan_page = PlanPage(self.theme, self.document, self.readiness, self.actions_)
         self._stack = QStackedWidget()
         self._stack.setObjectName("pages")
@@ -240,7 +260,9 @@ class MainWindow(QMainWindow):
         self.settings.set(GEOMETRY, bytes(self.saveGeometry().data()))
         self.plan_files.remember()
         self.state.close()
-        self.inventory.close()
+        for watcher in (self.inventory, self.sampler, self.checkup):
+            watcher.close()
+        self.devices_page.close_parts()
         self.runs.close()
         if self._settling is not None:
             self._settling.stop()

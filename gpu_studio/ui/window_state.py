@@ -33,6 +33,8 @@ class WindowState(QObject):
         self._followed: LiveRun | None = None
         window.readiness.changed.connect(self._follow_plan)
         window.inventory.changed.connect(self._follow_machine)
+        window.sampler.changed.connect(self._follow_machine)
+        window.actions_["refresh"].triggered.connect(lambda: window.sampler.retry())
         window.runs.breath.timeout.connect(self._allow_train)
         window.document.undo_stack.indexChanged.connect(self._follow_undo)
         for follow in (self._follow_plan, self._follow_machine, self._follow_undo):
@@ -71,6 +73,12 @@ class WindowState(QObject):
             line.set_machine("looking at the machine…", "muted")
         elif inventory.error:
             line.set_machine(inventory.error, "bad")
+        elif self._window.sampler.trouble:
+            line.set_machine(self._window.sampler.trouble, "bad")
+        elif self._window.sampler.watched and self._window.sampler.status:
+            simulated = self._window.sampler.picture.simulated
+            marked = f"simulated: {simulated} · " if simulated else ""
+            line.set_machine(f"{marked}{self._window.sampler.status}", "warning" if simulated else "good")
         elif (machine := inventory.machine) is not None:
             cards = plural(len(machine.cards), "NVIDIA card") if machine.cards else "no NVIDIA card"
             line.set_machine(f"{plural(machine.cpu_cores, 'core')} · {cards}", "good")

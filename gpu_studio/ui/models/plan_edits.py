@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpu_studio.plan import Carve, Machine, Plan
+from gpu_studio.plan.carving import equal_slices
 from gpu_studio.plan.logical import CPU, physical_name
-from gpu_studio.plan.starter import OUTSIDE_MIB, STEP_MIB
 
 MOST_SLICES = 8
 
@@ -37,18 +37,6 @@ def set_slices(plan: Plan, device: str, count: int, machine: Machine) -> Plan:
     growth = plan.devices.memory_growth and not any(each.device != CPU for each in carve)
     devices = replace(plan.devices, carve=carve, memory_growth=growth)
     return replace(plan, devices=devices, distribution=replace(plan.distribution, devices=(), parameter_device=None))
-
-
-def equal_slices(device: str, count: int, machine: Machine) -> tuple[int, ...]:
-    """`count` equal memory limits in MiB for the slices of a device; all 0 on the CPU, which has no limits.
-
-    A card with no room left gets the smallest step for each, and the rules of the plan say that it does not fit.
-    """
-    if device == CPU:
-        return (0,) * count
-    card = machine.card(device)
-    room = max(0, (card.free_mib if card and card.free_mib is not None else 0) - OUTSIDE_MIB)
-    return (max(STEP_MIB, room // count // STEP_MIB * STEP_MIB),) * count
 
 
 def slices_of(plan: Plan, device: str, machine: Machine) -> tuple[int, ...]:

@@ -1,62 +1,119 @@
-"""The Devices page: what this machine has."""
+"""The Devices page: what this machine has, and who is using it."""
 
 from __future__ import annotations
 
 import platform
+from typing import TYPE_CHECKING
 
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtGui import QAction, QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
-from gpu_studio.ui.models.devices_model import DEVICE, MEMORY, TENSORFLOW, DevicesModel
+from gpu_studio.ui.models.checkup import Checkup
+from gpu_studio.ui.models.device_rows import DeviceRow, rows_of, rows_of_machine
+from gpu_studio.ui.models.devices_model import (
+    DEVICE,
+    MEMORY,
+    POWER,
+    TEMPERATURE,
+    TENSORFLOW,
+    USED_BY,
+    UTILISATION,
+    DevicesModel,
+    as_text,
+)
 from gpu_studio.ui.models.inventory import Inventory
-from gpu_studio.ui.models.plan_document import PlanDocument
-from gpu_studio.ui.models.strips import strips_of
+from gpu_studio.ui.models.sampler import Sampler
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.units import sentence
-from gpu_studio.ui.widgets.button import ActionButton
+from gpu_studio.ui.widgets.button import ActionButton, Button
 from gpu_studio.ui.widgets.card import Card
-from gpu_studio.ui.widgets.device_cells import MemoryCell, NameCell
-from gpu_studio.ui.widgets.labels import Paragraph
-from gpu_studio.ui.widgets.page import Page
-from gpu_studio.ui.widgets.strip_view import StripList
-from gpu_studio.ui.widgets.table import Table
+from gpu_studio.ui.widgets.device_cells import FigureCell, MemoryCell, NameCell
+from gpu_studio.ui.widgets.labels import Label, Paragraph
+from gpu_studio.ui.widgets.page import GAP, Page
+from gpu_studio.ui.widgets.table import ROW, Table
 
+if TYPE_CHECKING:
+    from gpu_studio.ui.pages.devices.history_plot import HistoryPlot
+    from gpu_studio.ui.pages.devices.side_card import SideCard
+
+CLASSES = ("fast", "slow", "processes", "pcie", "host")
 WITHOUT_CARDS = (
     "Everything works here without one: the CPU can be carved into logical devices, which TensorFlow treats as it "
-    "would cards, and a plan made so trains in the same way. Only the cards' own figures are missing."
+    "would cards, and a plan made so trains in the same way."
 )
+_WIDE = 1000
+_WIDTHS = {DEVICE: 214, MEMORY: 268, UTILISATION: 104, POWER: 126, TEMPERATURE: 112, TENSORFLOW: 104}
+_NARROW = {DEVICE: 172, MEMORY: 198, UTILISATION: 94, POWER: 114, TEMPERATURE: 78, TENSORFLOW: 94}
+_MOST_OF_PAGE = 0.5
+_FEW, _LOW_ROW = 6, 29
 
 
 class DevicesPage(Page):
-    """A table of the physical devices; where there is no card, the reason and what works all the same."""
+    """A table of the physical devices, live plots, and who is on the cards. Watches only while it is seen."""
 
     def __init__(
         self,
         theme: ThemeManager,
         inventory: Inventory,
-        document: PlanDocument,
-        refresh: QAction,
+        sampler: Sampler,
+        checkup: Checkup,
+        doctor: QAction,
+        copy: QAction,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__("Devices", parent)
         self._theme = theme
         self._inventory = inventory
-        self._document = document
+        self._sampler = sampler
+        self._checkup = checkup
+        self._live: tuple[HistoryPlot, SideCard] | None = None
+        self._spanned: tuple[str, ...] = ()
         self.model = DevicesModel(self)
         self.table = self._make_table()
-        self.add_button(ActionButton(refresh, text="Refresh"))
+        self.simulated = Label("", "strong")
+        self.header.insertWidget(2, self.simulated)
+        self.doctor = ActionButton(doctor, text="Doctor")
+        self.add_button(self.doctor)
+        self.add_button(ActionButton(copy, text="Copy as text"))
         self._add_cards()
         inventory.changed.connect(self._follow)
-        document.changed.connect(self._follow_plan)
+        sampler.changed.connect(self._follow)
+        checkup.changed.connect(self._follow_checkup)
+        theme.changed.connect(self._wear)
+        self._wear()
         self._follow()
+
+    @property
+    def text(self) -> str:
+        """All devices and their figures as text."""
+        return f"{self.caption.text()}\n\n{as_text(self.model.rows)}\n"
+
+    @property
+    def plot(self) -> HistoryPlot:
+        """The live plots, made when the page is first seen: what draws them takes long to import."""
+        return self._parts()[0]
+
+    @property
+    def side(self) -> SideCard:
+        """Processes, topology and events, made likewise."""
+        return self._parts()[1]
+
+    def copy(self) -> None:
+        """Put the devices on the clipboard as text."""
+        QGuiApplication.clipboard().setText(self.text)
+
+    def close_parts(self) -> None:
+        """Let go of what is watched."""
+        if self._live is not None:
+            self._live[1].processes.close_ending()
 
     def _make_table(self) -> Table:
         table = Table(self.model, "devices of this machine")
+        table.setItemDelegate(FigureCell(self._theme, table))
         table.setItemDelegateForColumn(DEVICE, NameCell(self._theme, table))
         table.setItemDelegateForColumn(MEMORY, MemoryCell(self._theme, table))
-        table.set_widths({DEVICE: 360, MEMORY: 340}, stretch=TENSORFLOW)
+        table.set_widths(_WIDTHS, stretch=USED_BY)
         table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self._theme.changed.connect(table.viewport().update)
         return table
 
     def _add_cards(self) -> None:
@@ -68,34 +125,123 @@ class DevicesPage(Page):
         self._why = Paragraph()
         self._absence.body.addWidget(self._why)
         self._absence.body.addWidget(Paragraph(WITHOUT_CARDS, "muted"))
+        self._row = QHBoxLayout()
+        self._row.setSpacing(GAP)
         self.column.addWidget(self._devices)
-        self._carved = StripList(self._theme, editable=False)
-        self._seen = Card("As the open plan cuts them")
-        self._seen.body.addWidget(self._carved)
         self.column.addWidget(self._absence)
-        self.column.addWidget(self._seen)
-        self.column.addStretch(1)
+        self.column.addLayout(self._row, 1)
+
+    def _parts(self) -> tuple[HistoryPlot, SideCard]:
+        if self._live is None:
+            from gpu_studio.ui.pages.devices.history_plot import HistoryPlot
+            from gpu_studio.ui.pages.devices.side_card import SideCard
+
+            self._live = HistoryPlot(self._theme, self._sampler.history), SideCard(self._checkup)
+            self._row.addWidget(self._live[0], 3)
+            self._row.addWidget(self._live[1], 2)
+            self._fit()
+        return self._live
+
+    # What is told
 
     def _follow(self) -> None:
-        machine = self._inventory.machine
+        picture, machine = self._sampler.picture, self._inventory.machine
+        watched = "cards" in picture.seen
         self.caption.setText(self._caption())
-        self._devices.setVisible(machine is not None)
-        self._seen.setVisible(machine is not None and self._document.plan is not None)
-        self._absence.setVisible(machine is not None and not machine.cards and not self._inventory.error)
-        if machine is None:
-            return
-        self._why.setText(sentence(machine.why_no_cards))
-        self.model.set_machine(machine)
-        self.table.updateGeometry()
-        self._follow_plan()
+        self.simulated.setText(f"simulated: {picture.simulated}" if picture.simulated else "")
+        self.simulated.setVisible(bool(picture.simulated))
+        if watched:
+            self._show(rows_of(picture, machine, self._sampler.trouble))
+        elif machine is not None:
+            self._show(rows_of_machine(machine))
+        self._devices.setVisible(bool(self.model.rows))
+        why = picture.why if watched else machine.why_no_cards if machine else ""
+        none = not picture.cards if watched else machine is not None and not machine.cards
+        self._absence.setVisible(none and bool(self.model.rows) and not self._inventory.error)
+        self._why.setText(sentence(why))
+        if watched and self._live is not None and self.isVisible():
+            self.plot.show_devices(self.model.rows)
+            self.side.show_picture(picture, self._sampler.history)
 
-    def _follow_plan(self) -> None:
-        plan, machine = self._document.plan, self._inventory.machine
-        self._seen.setVisible(plan is not None and machine is not None)
-        if plan is not None and machine is not None:
-            self._carved.show_strips(strips_of(plan, machine))
+    def _show(self, rows: tuple[DeviceRow, ...]) -> None:
+        before = len(self.model.rows)
+        self.model.set_rows(rows)
+        self._span_reasons()
+        if len(rows) != before:
+            self._fit_table()
+
+    def _span_reasons(self) -> None:
+        """Why a device does not answer stands across its figures, with a button to try again."""
+        gone = tuple(row.key if row.gone else "" for row in self.model.rows)
+        lost = tuple(row.key if row.lost else "" for row in self.model.rows)
+        if (*gone, *lost) == self._spanned:
+            return
+        self._spanned = (*gone, *lost)
+        self.table.clearSpans()
+        for number, row in enumerate(self.model.rows):
+            index = self.model.index(number, USED_BY)
+            self.table.setIndexWidget(index, self._retry(row) if row.lost else None)  # type: ignore[arg-type]
+            if row.gone:
+                self.table.setSpan(number, MEMORY, 1, TEMPERATURE - MEMORY + 1)
+
+    def _retry(self, row: DeviceRow) -> QWidget:
+        holder, button = QWidget(), Button("Retry", small=True)
+        button.setAccessibleName(f"Retry {row.name}")
+        button.setToolTip("Ask the driver for this card again now")
+        button.clicked.connect(self._sampler.retry)
+        line = QHBoxLayout(holder)
+        line.setContentsMargins(8, 0, 8, 0)
+        line.addWidget(button)
+        line.addStretch(1)
+        return holder
+
+    def _follow_checkup(self) -> None:
+        diagnosis = self._checkup.diagnosis
+        problems = diagnosis.problems if diagnosis else 0
+        self.doctor.setText(f"Doctor · {problems}" if problems else "Doctor")
+        self.doctor.setAccessibleName(f"Doctor, {problems} to be mended" if problems else "Doctor")
 
     def _caption(self) -> str:
         if self._inventory.looking:
             return "looking at the machine…"
-        return self._inventory.error or platform.node()
+        picture = self._sampler.picture
+        driver = f"driver {picture.driver}" if picture.driver else ""
+        cuda = f"CUDA {picture.cuda}" if picture.cuda else ""
+        return self._inventory.error or " · ".join(filter(None, (platform.node(), driver, cuda)))
+
+    def _wear(self) -> None:
+        self.simulated.setStyleSheet(f"color: {self._theme.tokens.warning}")
+        self.table.viewport().update()
+
+    # What Qt tells
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Watch while it is seen."""
+        super().showEvent(event)
+        self._parts()
+        self._sampler.look(CLASSES)
+        if self._checkup.diagnosis is None:
+            self._checkup.glance()
+        self._follow()
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
+        """Watch no more."""
+        super().hideEvent(event)
+        self._sampler.rest()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Fit the columns to the room."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        wide = self.width() >= _WIDE
+        self.table.set_widths(_WIDTHS if wide else _NARROW, stretch=USED_BY)
+        for place, share in enumerate((3, 2) if wide else (1, 1)):
+            self._row.setStretch(place, share)
+        self._fit_table()
+
+    def _fit_table(self) -> None:
+        """As high as its rows, but never so high that nothing is left for the plots: then it scrolls."""
+        self.table.set_row_height(ROW if self.model.rowCount() <= _FEW else _LOW_ROW)
+        self.table.setFixedHeight(min(self.table.sizeHint().height(), max(140, int(self.height() * _MOST_OF_PAGE))))

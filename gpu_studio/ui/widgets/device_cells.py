@@ -1,4 +1,4 @@
-"""How a device is drawn in a table: its dot and name, and its memory as a bar with the figures beside it."""
+"""How a device is drawn in a table: its dot and name, its memory as a bar with the figures beside it, its figures."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPointF,
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from gpu_studio.ui.models.devices_model import ROW_ROLE, DeviceRow
+from gpu_studio.ui.models.device_rows import DeviceRow
+from gpu_studio.ui.models.devices_model import ROW_ROLE, TENSORFLOW, USED_BY, figure_of
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.bar import draw_bar
 
 Index = QModelIndex | QPersistentModelIndex
 _SIDE = 12
-_BAR = 130
+_BAR, _SMALL_BAR = 130, 60
+_WORDS = 108
+_INSET = 22
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 
 
 class _Cell(QStyledItemDelegate):
@@ -31,46 +35,69 @@ class _Cell(QStyledItemDelegate):
         option.widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
         row: DeviceRow = index.data(ROW_ROLE)
         painter.save()
-        self._draw(painter, QRectF(option.rect).adjusted(_SIDE, 0, -_SIDE, -2), row)
+        self._draw(painter, QRectF(option.rect).adjusted(_SIDE, 0, -_SIDE, -2), row, index.column())
         painter.restore()
 
     def _colour(self, row: DeviceRow) -> str:
         tokens = self._theme.tokens
         return tokens.host if row.place is None else tokens.device_colour(row.place)
 
-    def _write(self, painter: QPainter, room: QRectF, text: str, colour: str) -> None:
+    def _write(self, painter: QPainter, room: QRectF, text: str, colour: str, side: Qt.AlignmentFlag = _LEFT) -> None:
         painter.setPen(QColor(colour))
         shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(room.width()))
-        painter.drawText(room, _LEFT, shown)
+        painter.drawText(room, side, shown)
 
-    def _draw(self, painter: QPainter, room: QRectF, row: DeviceRow) -> None:
+    def _draw(self, painter: QPainter, room: QRectF, row: DeviceRow, column: int) -> None:
         raise NotImplementedError
 
 
 class NameCell(_Cell):
     """The dot in the device's colour, its name, and what it is."""
 
-    def _draw(self, painter: QPainter, room: QRectF, row: DeviceRow) -> None:
+    def _draw(self, painter: QPainter, room: QRectF, row: DeviceRow, column: int) -> None:
+        del column
+        tokens = self._theme.tokens
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(self._colour(row)))
-        painter.drawEllipse(QPointF(room.left() + 4, room.center().y()), 4, 4)
+        painter.setBrush(QColor(tokens.bad if row.lost else self._colour(row)))
+        if not row.instance:
+            painter.drawEllipse(QPointF(room.left() + 4, room.center().y()), 4, 4)
         painter.setFont(font("strong"))
-        name = room.adjusted(22, 0, 0, 0)
-        self._write(painter, name, row.name, self._theme.tokens.text)
+        name = room.adjusted(_INSET, 0, 0, 0)
+        self._write(painter, name, row.name, tokens.muted if row.instance else tokens.text)
         detail = name.adjusted(painter.fontMetrics().horizontalAdvance(row.name) + 8, 0, 0, 0)
         painter.setFont(font("text"))
-        self._write(painter, detail, row.detail, self._theme.tokens.muted)
+        self._write(painter, detail, row.detail, tokens.muted)
 
 
 class MemoryCell(_Cell):
-    """The bar, where it is known how much is in use, and the figures."""
+    """The bar, where it is known how much is in use, and the figures; or why the device does not answer."""
 
-    def _draw(self, painter: QPainter, room: QRectF, row: DeviceRow) -> None:
+    def _draw(self, painter: QPainter, room: QRectF, row: DeviceRow, column: int) -> None:
+        del column
         tokens = self._theme.tokens
+        if row.gone:
+            self._write(painter, room, row.gone, tokens.bad if row.lost else tokens.muted)
+            return
         if row.share is not None:
-            draw_bar(
-                painter, QRectF(room.left(), room.top(), _BAR, room.height()), row.share, self._colour(row), tokens
-            )
-            room = room.adjusted(_BAR + 12, 0, 0, 0)
-        self._write(painter, room, row.memory, tokens.text if row.total_mib else tokens.muted)
+            bar = _BAR if room.width() >= _BAR + _WORDS else _SMALL_BAR
+            place = QRectF(room.left(), room.top(), bar, room.height())
+            draw_bar(painter, place, row.share, self._colour(row), tokens, row.reserved_share)
+            room = room.adjusted(bar + 12, 0, 0, 0)
+        known = row.used_mib is not None or (row.place is None and row.total_mib)
+        self._write(painter, room, row.memory, tokens.text if known else tokens.muted)
+
+
+class FigureCell(_Cell):
+    """A figure, or in muted words why it is not known."""
+
+    def _draw(self, painter: QPainter, room: QRectF, row: DeviceRow, column: int) -> None:
+        tokens = self._theme.tokens
+        if column == TENSORFLOW:
+            named = ":" in row.tensorflow
+            painter.setFont(font("mono" if named else "text"))
+            self._write(painter, room, row.tensorflow, tokens.text if named else tokens.muted)
+        elif not row.gone:
+            shown = figure_of(row, column)
+            colour = tokens.text if shown.known else tokens.muted
+            self._write(painter, room, shown.text, colour, _LEFT if column == USED_BY else _RIGHT)

@@ -39,6 +39,11 @@ class Table(QTableView):
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         header.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
+    def set_row_height(self, height: int) -> None:
+        """Make every row this high, in pixels."""
+        self.verticalHeader().setMinimumSectionSize(height)
+        self.verticalHeader().setDefaultSectionSize(height)
+
     def set_widths(self, widths: dict[int, int], stretch: int) -> None:
         """Give columns these widths in pixels, and `stretch` what is left."""
         for column, width in widths.items():
@@ -49,4 +54,4 @@ class Table(QTableView):
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """As high as all its rows."""
         rows = self.model().rowCount() if self.model() is not None else 0
-        return QSize(super().sizeHint().width(), HEADER + rows * ROW + 2)
+        return QSize(super().sizeHint().width(), HEADER + rows * self.verticalHeader().defaultSectionSize() + 2)

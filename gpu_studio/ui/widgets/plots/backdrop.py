@@ -15,7 +15,7 @@ from gpu_studio.ui.theme.palette import mix
 from gpu_studio.ui.theme.tokens import Tokens
 from gpu_studio.ui.widgets.plots.decimate import Array
 from gpu_studio.ui.widgets.plots.scale import LINEAR, Scale
-from gpu_studio.ui.widgets.plots.ticks import time_ticks
+from gpu_studio.ui.widgets.plots.ticks import clock_ticks, time_ticks
 from gpu_studio.ui.widgets.plots.time_window import TimeWindow
 
 MarkKind = Literal["epoch", "checkpoint", "warning", "error"]
@@ -43,7 +43,8 @@ class Limit:
 class Backdrop:
     """Paints itself into `area`, which shows `window` of time and the heights from `low` to `high`.
 
-    Where there are no heights to show, `empty` says so in words.
+    Where there are no heights to show, `empty` says so in words. Moments are named as time since the start, or, where
+    `clock` gives the start in seconds since 1970, by the clock.
     """
 
     tokens: Tokens
@@ -57,6 +58,7 @@ class Backdrop:
     empty: str = ""
     times_shown: bool = False
     focused: bool = False
+    clock: float | None = None
 
     def paint(self, painter: QPainter, whole: QRectF) -> None:
         """Paint everything; `whole` is the surface with the room for labels around `area`."""
@@ -111,7 +113,9 @@ class Backdrop:
         painter.setPen(QColor(self.tokens.muted))
         metrics = QFontMetricsF(painter.font())
         count = max(int(self.area.width() // _PIXELS_PER_TIME), 1)
-        for time, text in time_ticks(self.window.start, self.window.end, count):
+        start, end = self.window.start, self.window.end
+        named = time_ticks(start, end, count) if self.clock is None else clock_ticks(start, end, count, self.clock)
+        for time, text in named:
             width = metrics.horizontalAdvance(text) + 2
             left = min(max(self.x_of(time) - width / 2, self.area.left()), self.area.right() - width)
             painter.drawText(QPointF(left, self.area.bottom() + metrics.ascent() + 5), text)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
@@ -43,11 +45,15 @@ class Style:
 
 
 class PlotCurve:
-    """A series over time, and the items that draw it. Its times count from wherever `origin`, the run's start, does."""
+    """A series over time, and the items that draw it. Its times count from wherever `origin`, the run's start, does.
+
+    The line is broken where nothing is known for longer than `longest_gap` seconds.
+    """
 
     def __init__(self, style: Style) -> None:
         self.style = style
         self.smoothing = 0.0
+        self.longest_gap = math.inf
         self._times, self._values, self._origin = _NOTHING, _NOTHING, 0.0
         self._line = pg.PlotCurveItem(connect="all", antialias=False, skipFiniteCheck=True)
         self._dots = pg.ScatterPlotItem(size=_DOT, pxMode=True, pen=None) if style.dots else None
@@ -77,10 +83,16 @@ class PlotCurve:
         heights = scale.heights(y)
         drawable = np.isfinite(heights)
         x, heights = x[drawable] - self._origin, heights[drawable]
-        self._line.setData(x, heights)
+        self._line.setData(x, heights, connect=self._connections(x, window.span / columns))
         self._draw_dots(x, heights, columns)
         inside = heights[(x >= window.start) & (x <= window.end)]
         return (float(inside.min()), float(inside.max())) if len(inside) else None
+
+    def _connections(self, x: Array, column: float) -> Any:
+        if not math.isfinite(self.longest_gap):
+            return "all"
+        near = np.diff(x) <= max(self.longest_gap, 2 * column)
+        return "all" if near.all() else np.append(near, False).astype(np.int32)
 
     def _thinned(self, window: TimeWindow, columns: int) -> Curve:
         start, end = window.start + self._origin, window.end + self._origin

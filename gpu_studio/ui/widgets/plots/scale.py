@@ -60,3 +60,20 @@ def _fit_bytes(low: float, high: float, rows: int) -> tuple[float, float]:
 LINEAR = Scale(_same, _fit_linear, ticks.linear_ticks)
 LOG = Scale(_logarithms, _fit_log, ticks.log_ticks)
 BYTES = Scale(_same, _fit_bytes, ticks.binary_ticks)
+
+
+def _fit_percent(low: float, high: float, rows: int) -> tuple[float, float]:
+    del low, high, rows
+    return 0.0, 100.0
+
+
+def _in(unit: str) -> Callable[[float, float, int], list[Tick]]:
+    return lambda low, high, rows: [(at, f"{text} {unit}") for at, text in ticks.linear_ticks(low, high, rows)]
+
+
+PERCENT = Scale(_same, _fit_percent, _in("%"))
+WATTS = Scale(_same, lambda low, high, rows: _fit_linear(min(low, 0.0), high, rows), _in("W"))
+CELSIUS = Scale(_same, _fit_linear, _in("°C"))
+BYTES_A_SECOND = Scale(
+    _same, _fit_bytes, lambda low, high, rows: [(at, f"{text}/s") for at, text in ticks.binary_ticks(low, high, rows)]
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 
 from gpu_studio.ui.models.figures import UNITS, size_unit
 from gpu_studio.ui.units import THIN
@@ -76,6 +77,15 @@ def time_ticks(start: float, end: float, count: int) -> list[Tick]:
     step = _time_step(end - start, count)
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
     return [(value, f"{value:.{digits}f} s" if digits else _moment(value)) for value in _multiples(start, end, step)]
+
+
+def clock_ticks(start: float, end: float, count: int, origin: float) -> list[Tick]:
+    """Round moments of the local day between `start` and `end` seconds after `origin` (since 1970): `14:02:30`."""
+    step = _time_step(end - start, count)
+    shift = origin + (datetime.fromtimestamp(origin).astimezone().utcoffset() or timedelta()).total_seconds()
+    pattern = "%H:%M:%S" if step < 60 else "%H:%M"
+    moments = (value - shift for value in _multiples(start + shift, end + shift, step))
+    return [(at, datetime.fromtimestamp(origin + at).astimezone().strftime(pattern)) for at in moments]
 
 
 def _time_step(span: float, count: int) -> float:

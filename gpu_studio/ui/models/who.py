@@ -1,0 +1,57 @@
+"""Who a process on a card is, in the few words that a table has room for."""
+
+from __future__ import annotations
+
+import getpass
+import re
+from functools import cache
+from pathlib import PurePath
+
+from gpu_studio.hardware.samples import Process
+
+TRAINER = "gpu_studio.trainer"
+_RUN = re.compile(r"^\d{8}T\d{6}Z-(.+?)(?:-[0-9a-f]{4})?$")
+
+
+@cache
+def me() -> str:
+    """The user of this window."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
+
+
+def run_of(process: Process) -> str:
+    """The name of the run that a process trains; empty if it is none of GPU Studio's trainers."""
+    words = (process.command or "").split()
+    if TRAINER not in words[:-1]:
+        return ""
+    folder = PurePath(words[words.index(TRAINER) + 1]).name
+    found = _RUN.match(folder)
+    return (found[1] if found else folder).replace("-", " ")
+
+
+def what(process: Process) -> str:
+    """What a process does: its run, else its program and script."""
+    return run_of(process) or short_command(process.command or process.why.get("command", "a process"))
+
+
+def who(process: Process) -> str:
+    """What a process does, and whose it is unless it is this user's."""
+    others = process.user if process.user and process.user != me() else ""
+    return " · ".join(filter(None, (what(process), others)))
+
+
+def short_command(command: str) -> str:
+    """A command line without folders and options: `python train.py`."""
+    words = command.split()
+    if len(words) < 2 or not words[0].startswith(("/", "python")):
+        return command
+    program = PurePath(words[0]).name
+    if not program.startswith("python"):
+        return program
+    if "-m" in words[1:-1]:
+        return f"{program} -m {words[words.index('-m') + 1]}"
+    script = next((word for word in words[1:] if not word.startswith("-")), "")
+    return f"{program} {PurePath(script).name}".rstrip()

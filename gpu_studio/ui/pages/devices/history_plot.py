@@ -1,0 +1,208 @@
+"""The live plots of the devices: one metric at a time, one curve a device in its colour and dash."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QActionGroup
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QTabBar, QWidget
+
+from gpu_studio.ui.models import figures
+from gpu_studio.ui.models.device_history import HOST, DeviceHistory, Metric
+from gpu_studio.ui.models.device_rows import DeviceRow
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.theme.tokens import GRID, Tokens
+from gpu_studio.ui.widgets.labels import Label
+from gpu_studio.ui.widgets.option import Option
+from gpu_studio.ui.widgets.plots.curve import Style
+from gpu_studio.ui.widgets.plots.legend import Entry
+from gpu_studio.ui.widgets.plots.scale import BYTES, BYTES_A_SECOND, CELSIUS, PERCENT, WATTS, Scale
+from gpu_studio.ui.widgets.plots.time_plot import TimePlot
+from gpu_studio.ui.widgets.plots.time_view import TimeView
+from gpu_studio.ui.widgets.plots.time_window import Extent
+
+SPANS = {"2 min": 120, "10 min": 600, "1 h": 3600, "6 h": 21_600, "24 h": 86_400}
+USUAL_SPAN = "10 min"
+LONGEST_GAP = 15.0
+"""Seconds without a figure after which a curve is broken: a class that is asked for comes at least every 8 s."""
+MOST_VALUES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A metric as a tab: its name, its axis, and how a value is written."""
+
+    title: str
+    scale: Scale
+    text: Callable[[float], str]
+    cards_only: bool = False
+
+
+METRICS: dict[Metric, Shown] = {
+    "memory": Shown("Memory", BYTES, lambda value: figures.size(int(value))),
+    "utilisation": Shown("Utilisation", PERCENT, lambda value: f"{value:.0f} %"),
+    "power": Shown("Power", WATTS, lambda value: f"{value:.0f} W", cards_only=True),
+    "temperature": Shown("Temperature", CELSIUS, lambda value: f"{value:.0f} °C", cards_only=True),
+    "pcie": Shown("PCIe", BYTES_A_SECOND, lambda value: f"{figures.size(int(value))}/s", cards_only=True),
+}
+
+
+class HistoryPlot(TimePlot):
+    """A card with a tab for each metric, a choice of how far back, the curves, and below them the legend."""
+
+    def __init__(self, theme: ThemeManager, history: DeviceHistory, parent: QWidget | None = None) -> None:
+        self.tabs = _tabs()
+        self.moment = Label("", "caption")
+        self.span = Option("", theme, "How far back the plot shows")
+        view = TimeView()
+        super().__init__("Devices", theme, view, parent, nothing="no figure yet")
+        view.setParent(self)
+        self.time = view
+        self._history = history
+        self._rows: tuple[DeviceRow, ...] = ()
+        self._metrics: list[Metric] = []
+        self._seconds = float(SPANS[USUAL_SPAN])
+        self.span.set_menu(self._span_menu())
+        self.set_span(USUAL_SPAN)
+        self.canvas.show_times(True)
+        self.tabs.currentChanged.connect(self._choose)
+        view.cursor_changed.connect(self._tell)
+
+    @property
+    def shown_metric(self) -> Metric:
+        """What is drawn."""
+        return self._metrics[max(self.tabs.currentIndex(), 0)] if self._metrics else "memory"
+
+    def set_span(self, name: str) -> None:
+        """Show this much of the past."""
+        self._seconds = float(SPANS[name])
+        self.span.set_text(f"Last {name}")
+        self._show_span(anew=True)
+        self.draw_soon()
+
+    def show_devices(self, rows: tuple[DeviceRow, ...]) -> None:
+        """Draw what is new of these devices; the host only where there is no card to compare with."""
+        cards = tuple(row for row in rows if row.place is not None and not row.instance)
+        before, self._rows = self._rows, cards or tuple(row for row in rows if row.key == HOST)
+        self._offer([metric for metric, shown in METRICS.items() if cards or not shown.cards_only])
+        if [row.key for row in before] != [row.key for row in self._rows]:
+            self._make_curves()
+        self._feed()
+        self.refresh()
+
+    def _lay_out(self) -> None:
+        self.body.setContentsMargins(2 * GRID - 4, GRID + 2, 2 * GRID - 4, GRID)
+        self.body.setSpacing(GRID // 2)
+        self.header.addWidget(self.title)
+        self.title.hide()
+        self.header.addWidget(self.tabs)
+        self.header.addStretch(1)
+        self.header.addWidget(self.span)
+        foot = QHBoxLayout()
+        foot.addWidget(self.legend, 1)
+        foot.addWidget(self.moment)
+        self.body.addLayout(self.header)
+        self.body.addWidget(self.canvas, 1)
+        self.body.addLayout(foot)
+
+    def _offer(self, metrics: list[Metric]) -> None:
+        if metrics == self._metrics:
+            return
+        chosen, self._metrics = self.shown_metric, metrics
+        self.tabs.blockSignals(True)
+        while self.tabs.count():
+            self.tabs.removeTab(0)
+        for metric in metrics:
+            self.tabs.addTab(METRICS[metric].title)
+        self.tabs.setCurrentIndex(metrics.index(chosen) if chosen in metrics else 0)
+        self.tabs.blockSignals(False)
+        self._choose()
+
+    def _choose(self, _index: int = 0) -> None:
+        shown = METRICS[self.shown_metric]
+        self.set_title(shown.title)
+        self.canvas.set_scale(shown.scale)
+        self._feed()
+        self.draw_soon()
+
+    def _make_curves(self) -> None:
+        self.clear()
+        for row in self._rows:
+            self.add_curve(row.key, style_of(row.place))
+
+    def _feed(self) -> None:
+        history = self._history
+        if history.first is None:
+            return
+        self.canvas.backdrop.clock = history.first
+        self.time.set_extent(Extent(history.last - history.first))
+        self._show_span()
+        for row in self._rows:
+            series = history.series(row.key, self.shown_metric)
+            if row.key not in self.names:
+                continue
+            if series is None:
+                self._curves[row.key].forget()
+            else:
+                self._curves[row.key].longest_gap = LONGEST_GAP * series.group
+                self.feed(row.key, series.column("time"), series.column("value"), history.first)
+        self._tell()
+
+    def _show_span(self, *, anew: bool = False) -> None:
+        """Where there is more than the chosen span, show its end; where there is less, all."""
+        duration = self.time.extent.duration
+        if duration > self._seconds and (anew or self.time.window.whole):
+            # A window that follows leaves an eighth empty when it moves on: the span itself stays in sight.
+            self.time.zoom(duration - self._seconds, duration + self._seconds / 7)
+        elif anew:
+            self.time.show_all()
+
+    def _tell(self) -> None:
+        """Name the curves, with their values at the crosshair or else now."""
+        history, cursor = self._history, self.time.cursor
+        if history.first is None:
+            return
+        at = history.last if cursor is None else history.first + cursor
+        self.moment.setText("" if cursor is None else time.strftime("at %H:%M:%S", time.localtime(at)))
+        self.set_legend([Entry(row.name, style_of(row.place), self._value(row, at)) for row in self._rows])
+
+    def _value(self, row: DeviceRow, at: float) -> str:
+        if row.lost:
+            return "· lost"
+        value = self._history.value_at(row.key, self.shown_metric, at)
+        if value is None or len(self._rows) > MOST_VALUES:
+            return ""
+        return f"· {METRICS[self.shown_metric].text(value)}"
+
+    def _span_menu(self) -> QMenu:
+        menu = QMenu("How far back", self)
+        group = QActionGroup(menu)
+        for name in SPANS:
+            action = menu.addAction(f"Last {name}")
+            action.setCheckable(True)
+            action.setChecked(name == USUAL_SPAN)
+            action.triggered.connect(lambda _=False, name=name: self.set_span(name))
+            group.addAction(action)
+        return menu
+
+
+@cache
+def style_of(place: int | None) -> Style:
+    """The line of the card in this place, or of the host."""
+    if place is None:
+        return Style(lambda tokens: tokens.host)
+    return Style(lambda tokens: tokens.device_colour(place), Tokens.device_dash(place))
+
+
+def _tabs() -> QTabBar:
+    tabs = QTabBar()
+    tabs.setAccessibleName("What is plotted")
+    tabs.setDrawBase(False)
+    tabs.setExpanding(False)
+    tabs.setUsesScrollButtons(False)
+    tabs.setElideMode(Qt.TextElideMode.ElideNone)
+    return tabs

@@ -1,0 +1,142 @@
+"""Who is on the cards: a table to sort and filter, and a way to end a process."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSortFilterProxyModel, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+
+from gpu_studio.hardware.picture import Picture
+from gpu_studio.ui.models.ending import Ending
+from gpu_studio.ui.models.plain_table import SORT_ROLE
+from gpu_studio.ui.models.processes_model import CARD, COMMAND, MEMORY, PID, USER, OnCard, ProcessesModel, on_cards
+from gpu_studio.ui.theme.tokens import GRID
+from gpu_studio.ui.units import plural
+from gpu_studio.ui.widgets.button import Button
+from gpu_studio.ui.widgets.dialogs import Dialog
+from gpu_studio.ui.widgets.labels import Paragraph
+from gpu_studio.ui.widgets.table import Table
+
+SIMULATED = "Simulated processes cannot be ended: there are none"
+NONE_CHOSEN = "Select a process first"
+_WIDE = 380
+_WIDTHS, _NARROW = {PID: 90, USER: 66, CARD: 72, MEMORY: 94}, {PID: 80, USER: 60, MEMORY: 82}
+BUSY = "A process is being ended"
+
+
+class ProcessesPane(QWidget):
+    """The processes, those that hold most memory first."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.model = ProcessesModel(self)
+        self.ending = Ending(self)
+        self._simulated = False
+        self._proxy = QSortFilterProxyModel(self)
+        self._proxy.setSourceModel(self.model)
+        self._proxy.setSortRole(SORT_ROLE)
+        self._proxy.setFilterKeyColumn(-1)
+        self._proxy.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        self.table = Table(self._proxy, "Processes on the cards")
+        self.filter = QLineEdit()
+        self.end = Button("End process", small=True)
+        self.words = Paragraph("", "caption")
+        self._lay_out()
+        self.filter.textChanged.connect(self._proxy.setFilterFixedString)
+        self.end.clicked.connect(self._end_chosen)
+        self.ending.told.connect(self._tell)
+        self.table.selectionModel().selectionChanged.connect(self._allow)
+        self._proxy.modelReset.connect(self._allow)
+        self._allow()
+
+    @property
+    def chosen(self) -> OnCard | None:
+        """The process that is selected."""
+        rows = self.table.selectionModel().selectedRows()
+        return self.model.rows[self._proxy.mapToSource(rows[0]).row()] if rows else None
+
+    def show_processes(self, picture: Picture) -> None:
+        """Show who is there now."""
+        self._simulated = bool(picture.simulated)
+        kept = self.chosen
+        self.model.set_rows(on_cards(picture))
+        if kept is not None:
+            self._choose(kept)
+        if not self.ending.busy and not self.words.property("told"):
+            self.words.setText(_summary(picture))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Where room is short the command is told rather than the card."""
+        super().resizeEvent(event)
+        wide = self.width() >= _WIDE
+        self.table.set_widths(_WIDTHS if wide else _NARROW, stretch=COMMAND)
+        self.table.setColumnHidden(CARD, not wide)
+
+    def close_ending(self) -> None:
+        """Look no more after a process that is being ended."""
+        self.ending.close()
+
+    def _lay_out(self) -> None:
+        self.filter.setPlaceholderText("Filter")
+        self.filter.setAccessibleName("Filter the processes")
+        self.filter.setClearButtonEnabled(True)
+        self.table.set_widths(_WIDTHS, stretch=COMMAND)
+        self.table.setSortingEnabled(True)
+        self.table.sortByColumn(MEMORY, Qt.SortOrder.DescendingOrder)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID - 2)
+        foot = QHBoxLayout()
+        foot.addWidget(self.words, 1)
+        foot.addWidget(self.end)
+        column.addWidget(self.filter)
+        column.addWidget(self.table, 1)
+        column.addLayout(foot)
+
+    def _choose(self, wanted: OnCard) -> None:
+        key = self.model.key(wanted)
+        place = next((n for n, row in enumerate(self.model.rows) if self.model.key(row) == key), None)
+        now = self.chosen
+        if place is not None and (now is None or self.model.key(now) != key):
+            self.table.selectRow(self._proxy.mapFromSource(self.model.index(place, 0)).row())
+
+    def _allow(self) -> None:
+        why_not = SIMULATED if self._simulated else BUSY if self.ending.busy else "" if self.chosen else NONE_CHOSEN
+        self.end.setEnabled(not why_not)
+        self.end.setToolTip(why_not or "Ask the process to end; it is killed if it has not after 5 s")
+
+    def _end_chosen(self) -> None:
+        chosen = self.chosen
+        if chosen is None or self._simulated:
+            return
+        if chosen.mine:
+            self.ending.end(chosen.process.pid)
+        else:
+            self._ask_first(chosen)
+        self._allow()
+
+    def _ask_first(self, chosen: OnCard) -> None:
+        pid, user = chosen.process.pid, chosen.process.user or "somebody else"
+        dialog = Dialog(f"End process {pid} of {user}?", self)
+        dialog.column.addWidget(Paragraph(f"It is not yours. What it has not saved is lost.\n{chosen.process.command}"))
+        sure = Button("End it")
+        sure.clicked.connect(lambda: self.ending.end(pid))
+        sure.clicked.connect(dialog.close)
+        dialog.add_buttons(sure)
+        dialog.show()
+
+    def _tell(self, words: str) -> None:
+        self.words.setProperty("told", True)
+        self.words.setText(words)
+        self._allow()
+
+
+def _summary(picture: Picture) -> str:
+    processes = picture.processes
+    if processes is None:
+        return ""
+    reasons = sorted(set(processes.why.values()))
+    some = "" if not reasons else f" · {plural(len(processes.why), 'card')} not told: {', '.join(reasons)}"
+    count = len({each.pid for each in processes.processes})
+    none = "No process on the cards" if picture.cards else "No card, so no process on one"
+    return (f"{plural(count, 'process')}".replace("processs", "processes") if count else none) + some
