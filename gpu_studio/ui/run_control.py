@@ -5,6 +5,7 @@ What starts a run is imported when one is started: it brings numpy, for which th
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from gpu_studio.hardware import accompany
 from gpu_studio.plan import PlanError
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.state import is_live
@@ -40,6 +42,8 @@ class RunControl(QObject):
         self._runs_dir = runs_dir
         self._trainer = trainer
         self.launched: list[Launched] = []
+        # Those that record the machine beside a run; they end when it does.
+        self._recorders: list[subprocess.Popen[bytes] | None] = []
         # A trainer that has ended stays in the process table until it is asked how it ended.
         self._reaper = QTimer(self)
         self.breath = QTimer(self)
@@ -108,6 +112,7 @@ class RunControl(QObject):
             self._window.notice.say(text, "bad")
         else:
             self.launched.append(launched)
+            self._recorders.append(accompany(launched.directory.path))
             self._reaper.start()
             self.breath.start()
             self.started.emit(launched.directory)
@@ -116,7 +121,8 @@ class RunControl(QObject):
 
     def _reap(self) -> None:
         self.launched = [launched for launched in self.launched if launched.poll() is None]
-        if not self.launched:
+        self._recorders = [recorder for recorder in self._recorders if recorder and recorder.poll() is None]
+        if not self.launched and not self._recorders:
             self._reaper.stop()
 
 

@@ -12,6 +12,7 @@ import pytest
 from PySide6.QtCore import Qt
 from training_runs import small_plan
 
+from gpu_studio.hardware.samples import Host, decode
 from gpu_studio.plan import save
 from gpu_studio.runs import catalogue, commands, events, lock
 from gpu_studio.runs.directory import RunDirectory
@@ -60,6 +61,8 @@ def test_that_the_starter_plan_trains_from_the_keyboard_and_is_watched_to_its_en
     assert history.progress == 1.0
     (end,) = told(the_run(runs), events.Finished)
     assert end.metrics["test_accuracy"] > 0.9
+    recorded = [decode(line) for line in the_run(runs).hardware_file.read_bytes().splitlines()]
+    assert any(isinstance(sample, Host) for sample in recorded)
     assert f"test accuracy {end.metrics['test_accuracy']:.4f}" in page.header.line.text
 
 

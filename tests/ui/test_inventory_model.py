@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 
 import pytest
 from made_machines import TWO_CARDS, WITHOUT_CARDS, answering
@@ -108,3 +109,11 @@ def test_that_a_plan_waits_for_the_machine(qtbot) -> None:
         inventory.refresh()
     assert readiness.why_not == ""
     inventory.close()
+
+
+def test_that_nothing_is_trained_on_simulated_cards(ask) -> None:
+    machine = replace(TWO_CARDS, simulated=True)
+    document = PlanDocument()
+    readiness = Readiness(document, ask(*answering(machine)))
+    document.begin(starter(machine))
+    assert "simulated" in readiness.why_not

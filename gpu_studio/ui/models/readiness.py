@@ -39,6 +39,8 @@ class Readiness(QObject):
         """Why the plan cannot be trained now; empty if it can."""
         if self._document.plan is None or self.machine is None:
             return "Looking at the machine…"
+        if self.machine.simulated:
+            return "This machine's cards are simulated, so nothing can be trained on them: start without --simulate."
         if self.problems:
             return f"The plan has {plural(len(self.problems), 'problem')}: {self.problems[0]}"
         return ""
