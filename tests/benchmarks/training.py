@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from workplace import PATIENCE_S, BenchmarkError, Workplace
@@ -56,24 +56,30 @@ def plan_of(case: Case, epochs: int = EPOCHS) -> Plan:
     )
 
 
-def pace(place: Workplace, plan: Plan, **environment: str) -> float:
-    """Samples a second of a run of the plan, by the clock from one epoch's end to the next."""
+Pick = Callable[[Iterable[float]], float]
+
+
+def pace(place: Workplace, plan: Plan, pick: Pick = statistics.median, **environment: str) -> float:
+    """Samples a second of a run of the plan, by the clock from one epoch's end to the next.
+
+    `pick` chooses among the seconds of its epochs.
+    """
     launched = launch(plan, place.runs, environment={**place.environment, **environment})
     launched.process.wait(PATIENCE_S)
     told = list(events_of(launched.directory))
     ends = [event.time for event in told if isinstance(event, events.Epoch)]
     if not isinstance(told[-1], events.Finished) or len(ends) < plan.training.epochs:
         raise BenchmarkError(f"{plan.name}: {told[-1]}")
-    return _pace(plan, ends)
+    return _pace(plan, ends, pick)
 
 
 def pace_of_fit(place: Workplace, plan: Plan) -> float:
     """The same of plain Keras: the same model, data and batch under `model.fit`."""
     path = place.folder / "reference.plan.toml"
     save(plan, path)
-    return _pace(plan, place.program("keras_fit.py", str(path))["epoch_ends"])
+    return _pace(plan, place.program("keras_fit.py", str(path))["epoch_ends"], statistics.median)
 
 
-def _pace(plan: Plan, ends: Sequence[float]) -> float:
+def _pace(plan: Plan, ends: Sequence[float], pick: Pick) -> float:
     samples = int(plan.data.options["samples"])
-    return samples / statistics.median(late - early for early, late in itertools.pairwise(ends))
+    return samples / pick(late - early for early, late in itertools.pairwise(ends))
