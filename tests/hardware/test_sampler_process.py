@@ -17,6 +17,7 @@ from nvml_library import CRASH, HANG, LOST, MISMATCH, NO_PERMISSION, NOT_SUPPORT
 
 from gpu_studio.hardware import inventory
 from gpu_studio.hardware.picture import Picture
+from gpu_studio.hardware.sampler.people import LONGEST_COMMAND
 from gpu_studio.hardware.samples import Owner, decode
 from gpu_studio.hardware.supervision import Watchdog, sampler_command
 from gpu_studio.hardware.supervisor import Supervisor
@@ -107,7 +108,7 @@ def test_that_a_real_library_is_read_through_every_layer(driver, owned):
     process = sampler.picture.processes.processes[0]
     assert (process.pid, process.memory_mib) == (os.getpid(), 500)
     assert process.user == psutil.Process().username()
-    assert process.command == " ".join(psutil.Process().cmdline())[: len(process.command)] != ""
+    assert process.command == " ".join(psutil.Process().cmdline())[:LONGEST_COMMAND]
 
 
 def test_that_the_inventory_reads_it_too(driver):

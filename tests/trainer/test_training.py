@@ -135,7 +135,8 @@ def test_that_memory_is_told_for_every_logical_device_and_the_host(tmp_path: Pat
     ]
     weights = (784 * 32 + 32 + 32 * 10 + 10) * 4
     assert 3 * weights <= rows[0].current < 3 * weights + 100
-    # Less than the variables is possible: a variable set from NumPy may live in NumPy's memory, not in the arena.
+    # Not held against all twelve copies (weights, two slots, four replicas): the arena was seen to count 1,072,640
+    # of their 1,221,600 bytes, and which buffers it leaves out is not known.
     assert rows[-1].peak >= rows[-1].current > weights
 
 
