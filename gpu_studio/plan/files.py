@@ -40,13 +40,16 @@ def loads(text: str, source: str = "plan") -> Plan:
     return from_tables(_parsed(text, source), source)
 
 
-def save(plan: Plan, path: Path) -> None:
-    """Write the plan to a file, for its owner only. The file is replaced whole or not at all. Raises OSError."""
+def save(plan: Plan, path: Path, text: str | None = None) -> None:
+    """Write the plan to a file, for its owner only: as `text` where a person wrote it so.
+
+    The file is replaced whole or not at all. Raises OSError.
+    """
     target = Path(os.path.realpath(path))  # a link stays a link
     descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:60]}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(dumps(plan))
+            file.write(dumps(plan) if text is None else text)
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).replace(target)

@@ -1,0 +1,63 @@
+"""What is different between two plans, field by field, as a plan file names the fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_studio.plan.problems import path_to, shown
+from gpu_studio.plan.tables import to_tables
+from gpu_studio.plan.values import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field, and what stands there `before` and `after`, as a plan file has it; None where it is left out."""
+
+    field: str
+    before: str | None
+    after: str | None
+
+    def __str__(self) -> str:
+        if self.before is None:
+            return f"{self.field} = {self.after} is new"
+        if self.after is None:
+            return f"{self.field} = {self.before} is gone"
+        return f"{self.field} = {self.after}, was {self.before}"
+
+
+def differences(before: Plan, after: Plan) -> tuple[Difference, ...]:
+    """Every field that is not the same in both, in the order of a plan file."""
+    old, new = dict(_leaves("", to_tables(before))), dict(_leaves("", to_tables(after)))
+    fields = list(dict.fromkeys([*new, *old]))
+    changed = (field for field in fields if field not in old or field not in new or not _same(old[field], new[field]))
+    return tuple(Difference(field, _text(old, field), _text(new, field)) for field in sorted(changed, key=_section))
+
+
+def _section(field: str) -> int:
+    """Sorts fields that only one plan has to their neighbours, and keeps the order within a section."""
+    return _ORDER.index(head) if (head := field.split(".")[0].split("[")[0]) in _ORDER else -1
+
+
+_ORDER = ("version", "name", "devices", "model", "data", "training", "distribution")
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping) and value:
+        for key, each in value.items():
+            yield from _leaves(path_to(path, str(key)), each)
+    elif isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
+        for index, each in enumerate(value):
+            yield from _leaves(f"{path}[{index}]", each)
+    else:
+        yield path, value
+
+
+def _same(one: Any, other: Any) -> bool:
+    # In a plan file 1, 1.0 and true are three things.
+    return type(one) is type(other) and bool(one == other)
+
+
+def _text(leaves: Mapping[str, Any], field: str) -> str | None:
+    return shown(leaves[field]) if field in leaves else None
