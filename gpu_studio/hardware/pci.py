@@ -15,10 +15,11 @@ DISPLAYS = ("0x0300", "0x0302")
 
 @dataclass(frozen=True, slots=True)
 class PciCard:
-    """A card at its PCI address, `0000:2d:00.0`."""
+    """A card at its PCI address, `0000:2d:00.0`. One that `may_sleep` falls asleep once nobody has it open."""
 
     bus_id: str
     asleep: bool
+    may_sleep: bool = False
 
 
 def pci_cards(devices: Path = DEVICES) -> list[PciCard]:
@@ -27,7 +28,7 @@ def pci_cards(devices: Path = DEVICES) -> list[PciCard]:
         entries = sorted(devices.iterdir(), key=lambda entry: bus_order(entry.name))
     except OSError:
         return []
-    return [PciCard(entry.name, _is_asleep(entry)) for entry in entries if _is_card(entry)]
+    return [_pci_card(entry) for entry in entries if _is_card(entry)]
 
 
 class PciWatch:
@@ -47,7 +48,7 @@ class PciWatch:
         if names != self._names:
             self._names = names
             self._cards = [card.bus_id for card in pci_cards(self._devices)]
-        return [PciCard(name, _is_asleep(self._devices / name)) for name in self._cards]
+        return [_pci_card(self._devices / name) for name in self._cards]
 
 
 def plain_bus_id(bus_id: str) -> str:
@@ -68,8 +69,10 @@ def _is_card(entry: Path) -> bool:
     return _read(entry / "vendor") == NVIDIA and _read(entry / "class").startswith(DISPLAYS)
 
 
-def _is_asleep(entry: Path) -> bool:
-    return _read(entry / "power" / "runtime_status") == "suspended"
+def _pci_card(entry: Path) -> PciCard:
+    power = entry / "power"
+    # "on" forbids the card to sleep, as it is by default on machines that are no laptops.
+    return PciCard(entry.name, _read(power / "runtime_status") == "suspended", _read(power / "control") == "auto")
 
 
 def _read(path: Path) -> str:

@@ -11,6 +11,8 @@ from pathlib import Path
 MIB = 1024 * 1024
 LIMIT_MIB = 256
 _START = b'{"sample":"'
+_OF_THE_MOMENT = b'{"sample":"asking"'
+"""What is of use only while it is told."""
 _THINNED = frozenset({b"fast", b"slow", b"pcie", b"processes", b"host", b"beat"})
 
 
@@ -47,7 +49,7 @@ class Recorder:
 
     def write(self, line: bytes) -> bool:
         """Keep a sample's line (without newline); whether it was kept. `lost` counts those the disk did not take."""
-        if not self._is_due(line):
+        if line.startswith(_OF_THE_MOMENT) or not self._is_due(line):
             return False
         data = line + b"\n"
         if self._size + len(data) > self._limit:

@@ -33,6 +33,12 @@ class Opening(Sample, tag="opening", frozen=True):
     """The driver is about to be opened, which may take it many seconds."""
 
 
+class Asking(Sample, tag="asking", frozen=True):
+    """The card of this NVML index is about to be asked. Told only after the driver has once not answered."""
+
+    index: int
+
+
 class Instance(msgspec.Struct, kw_only=True, frozen=True):
     """A part of a card in MIG mode; `card` is the key of its figures."""
 
@@ -129,11 +135,13 @@ class Slow(Sample, tag="slow", frozen=True):
 
 
 class PcieFigures(msgspec.Struct, kw_only=True, frozen=True):
-    """What went over one card's bus in the last 20 ms, in MiB a second."""
+    """What goes over one card's links: PCIe's in the last 20 ms, all NVLinks' since the question before."""
 
     card: str
     sent_mib_s: float | None = None
     received_mib_s: float | None = None
+    nvlink_sent_mib_s: float | None = None
+    nvlink_received_mib_s: float | None = None
     why: Why = {}
 
 
@@ -201,7 +209,7 @@ class Owner(Sample, tag="owner", frozen=True):
     words: str
 
 
-AnySample = Started | Opening | Cards | Fast | Slow | Pcie | Processes | Host | Happened | Beat | Owner
+AnySample = Started | Opening | Asking | Cards | Fast | Slow | Pcie | Processes | Host | Happened | Beat | Owner
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[AnySample] = msgspec.json.Decoder(AnySample)

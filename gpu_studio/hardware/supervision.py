@@ -13,6 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
+from gpu_studio.hardware.samples import Asking
 from gpu_studio.hardware.words import RENEW
 
 HANG_AFTER = 5.0
@@ -22,7 +25,7 @@ SHORTEST, LONGEST = 0.5, 30.0
 STEADY_AFTER = 60.0
 """Seconds after which a sampler that ends has not failed at starting."""
 ALL_CLASSES = ("fast", "slow", "processes", "pcie", "host")
-_OPENING = b'{"sample":"opening"'
+_OPENING, _ASKING = b'{"sample":"opening"', b'{"sample":"asking"'
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -53,7 +56,11 @@ class Restart:
 
 @dataclass(slots=True)
 class Watchdog:
-    """Follows a sampler's life. All times are of one monotonic clock, in seconds."""
+    """Follows a sampler's life. All times are of one monotonic clock, in seconds.
+
+    One that has hung is started again so that it says which card it asks (`options`): if it hangs again, that card is
+    left out from then on, and the others go on.
+    """
 
     hang_after: float = HANG_AFTER
     opening_after: float = OPENING_AFTER
@@ -61,6 +68,19 @@ class Watchdog:
     _heard: float = 0.0
     _patience: float = 0.0
     _failures: int = field(default=0)
+    _careful: bool = False
+    _asked: int | None = None
+    _left_out: set[int] = field(default_factory=set)
+
+    @property
+    def options(self) -> list[str]:
+        """What to add to the sampler's command line the next time."""
+        left_out = ",".join(map(str, sorted(self._left_out)))
+        return [*(["--careful"] if self._careful else []), *(["--leave-out", left_out] if left_out else [])]
+
+    def forgive(self) -> None:
+        """Leave no card out any more: somebody wants it tried again."""
+        self._left_out.clear()
 
     def started(self, now: float) -> None:
         """The sampler was started."""
@@ -70,6 +90,7 @@ class Watchdog:
     def heard(self, now: float, line: bytes) -> None:
         """It has written a line. One that says that the driver is being opened buys time."""
         self._heard = now
+        self._asked = _asked(line) if line.startswith(_ASKING) else None
         self._patience = self.opening_after if line.startswith(_OPENING) else self.hang_after
 
     @property
@@ -88,6 +109,10 @@ class Watchdog:
         """
         if now - self._started > STEADY_AFTER or code == RENEW:
             self._failures = 0
+        if code is None:
+            self._careful = True
+            self._left_out |= {self._asked} if self._asked is not None else set()
+        self._asked = None
         delay = min(LONGEST, SHORTEST * 2**self._failures)
         self._failures = min(self._failures + 1, 16)
         return Restart(delay, f"{self._why(code, last_words)}: it is asked again in {delay:g} s")
@@ -100,6 +125,13 @@ class Watchdog:
         if code < 0:
             return f"the process that watches the cards crashed ({_signal_name(-code)})"
         return f"the process that watches the cards ended ({last_words or f'exit code {code}'})"
+
+
+def _asked(line: bytes) -> int | None:
+    try:
+        return msgspec.json.decode(line, type=Asking).index
+    except (msgspec.MsgspecError, RecursionError):
+        return None
 
 
 def _signal_name(number: int) -> str:

@@ -47,6 +47,8 @@ class Supervisor:
     def request(self, **wanted: Any) -> None:
         """Ask the sampler for `classes`, a `rate`, or a `retry`; one that is started later is asked the same."""
         line = msgspec.json.encode(wanted) + b"\n"
+        if wanted.get("retry"):
+            self._watchdog.forgive()
         if "classes" in wanted or "rate" in wanted:
             self._request = line
         self._send(line)
@@ -84,7 +86,7 @@ class Supervisor:
         if self._process is None and time.monotonic() >= self._start_at:
             try:
                 self._process = subprocess.Popen(
-                    self._command,
+                    [*self._command, *self._watchdog.options],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,

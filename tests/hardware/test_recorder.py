@@ -77,3 +77,9 @@ def test_that_half_a_line_is_taken_back(tmp_path, monkeypatch):
         assert recorder.write(HAPPENED)
 
     assert path.read_bytes() == FAST + b"\n" + HAPPENED + b"\n"
+
+
+def test_that_what_is_of_use_only_for_the_moment_is_not_kept(tmp_path):
+    with Recorder(tmp_path / "x") as recorder:
+        assert not recorder.write(b'{"sample":"asking","time":1,"index":0}')
+    assert (tmp_path / "x").read_bytes() == b""

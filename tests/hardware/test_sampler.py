@@ -182,6 +182,17 @@ def test_that_a_card_lost_from_the_start_is_listed_with_the_reason(two):
     assert (second.facts.uuid, second.facts.gone) == ("", "lost: the driver no longer answers for it")
 
 
+def test_that_a_card_lost_from_the_start_keeps_its_place_among_the_others():
+    with watched(profile("3xH100")) as three:
+        lose(three.library, 1)
+        three.begin()
+        told = [(card.facts.bus_id, bool(card.facts.gone)) for card in three.picture.cards.values()]
+        assert told == [("0000:10:00.0", False), ("0000:18:00.0", True), ("0000:20:00.0", False)]
+        three.library.errors.clear()
+        three.run(3.0)
+        assert [card.facts.bus_id for card in three.picture.cards.values()] == [bus_id for bus_id, _ in told]
+
+
 def test_that_a_card_lost_from_the_start_gets_its_name_once_it_answers(two):
     lose(two.library, 1)
     two.begin()

@@ -14,6 +14,7 @@ from gpu_studio.hardware.samples import SampleError, decode, encode
 EVERY_KIND = [
     samples.Started(time=1.0, pid=7, gpu_studio="1", simulated="8xH100"),
     samples.Opening(time=1.0),
+    samples.Asking(time=1.0, index=3),
     samples.Cards(time=1.0, cards=[samples.CardFacts(card="GPU-1", gone="lost", why={"serial": "no permission"})]),
     samples.Fast(time=1.0, cards=[samples.FastFigures(card="GPU-1", power_w=3.5, why={"memory_used_mib": "lost"})]),
     samples.Slow(time=1.0, cards=[samples.SlowFigures(card="GPU-1", throttle=["power limit"])]),

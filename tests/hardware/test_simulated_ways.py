@@ -45,3 +45,11 @@ def test_that_cards_without_links_can_still_read_each_other_over_pcie(topology_o
 
 def test_that_what_does_not_answer_is_left_out(topology_of):
     assert [node.name for node in topology_of("broken").nodes] == ["GPU0", "GPU2", "GPU4"]
+
+
+def test_that_cards_of_two_kinds_cannot_read_each_other_and_it_is_told_why(topology_of):
+    topology = topology_of("broken")
+    assert {(joint.peer, joint.why_no_peer) for joint in topology.pairs()} == {
+        (False, "the mainboard's chipset does not allow it"),
+        (False, "these cards do not support it"),
+    }

@@ -84,3 +84,35 @@ def test_that_the_command_names_what_is_to_be_looked_at(tmp_path):
 
     assert command[:4] == ["python3", "-P", "-m", "gpu_studio.hardware.sampler"]
     assert command[4:] == ["--classes", "fast,host", "--rate", "2.0", "--folder", str(tmp_path)]
+
+
+ASKING = b'{"sample":"asking","time":1,"index":3}'
+
+
+def test_that_one_that_has_hung_is_started_so_that_it_says_which_card_it_asks():
+    watchdog = begun()
+    assert watchdog.options == []
+    watchdog.heard(1.0, FAST)
+    watchdog.ended(7.0, None)
+    assert watchdog.options == ["--careful"]
+
+
+def test_that_a_card_at_which_it_hangs_again_is_left_out_until_somebody_wants_it_tried():
+    watchdog = begun()
+    for line in (ASKING, FAST, ASKING):
+        watchdog.heard(1.0, line)
+    assert watchdog.deadline == 6.0
+    watchdog.ended(7.0, None)
+    watchdog.ended(9.0, None)
+    assert watchdog.options == ["--careful", "--leave-out", "3"]
+    watchdog.forgive()
+    assert watchdog.options == ["--careful"]
+
+
+def test_that_a_card_that_answered_or_a_crash_leaves_none_out():
+    for code, lines in ((None, (ASKING, FAST)), (-11, (ASKING,)), (None, (b'{"sample":"asking" half a line',))):
+        watchdog = begun()
+        for line in lines:
+            watchdog.heard(1.0, line)
+        watchdog.ended(7.0, code)
+        assert "--leave-out" not in watchdog.options

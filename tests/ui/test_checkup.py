@@ -10,7 +10,7 @@ import pytest
 from gpu_studio.ui.models import checkup as module
 from gpu_studio.ui.models.checkup import Checkup
 from gpu_studio.ui.pages.devices.doctor_dialog import DoctorDialog
-from gpu_studio.ui.pages.devices.side_card import TopologyPane
+from gpu_studio.ui.pages.devices.topology_pane import TopologyPane
 
 BAD = {
     "check": "driver",
@@ -36,10 +36,10 @@ def make(qtbot):
         checkup.close()
 
 
-def test_that_the_real_doctor_tells_how_simulated_cards_are_joined(make, qtbot, monkeypatch) -> None:
+def test_that_the_real_doctor_tells_how_simulated_cards_are_joined(make, qtbot, theme, monkeypatch) -> None:
     monkeypatch.setenv("GPU_STUDIO_SIMULATE", "2xH100")
     checkup = make()
-    pane = TopologyPane(checkup)
+    pane = TopologyPane(theme, checkup)
     qtbot.addWidget(pane)
     pane.show()
     checkup.glance()

@@ -22,7 +22,7 @@ from gpu_studio.hardware.samples import (
     SlowFigures,
 )
 from gpu_studio.ui.models.alerts import EventLog
-from gpu_studio.ui.models.device_history import MOST_POINTS, DeviceHistory
+from gpu_studio.ui.models.device_history import DeviceHistory
 from gpu_studio.ui.models.ending import Ending, why_not
 from gpu_studio.ui.models.processes_model import COMMAND, MEMORY, PID, USER, ProcessesModel, on_cards
 from gpu_studio.ui.models.who import run_of, short_command
@@ -97,18 +97,6 @@ def test_that_a_card_that_idles_without_a_run_is_nothing_to_tell() -> None:
     watched = Watched()
     told = [watched.tell(fast(float(second), utilisation_percent=0)) for second in range(70)]
     assert sum(map(len, told)) == 0
-
-
-def test_that_the_history_is_bounded_and_keeps_peaks() -> None:
-    history = DeviceHistory()
-    for second in range(90_000):
-        history.add(fast(float(second), utilisation_percent=100 if second == 50_000 else 3))
-    series = history.series("a", "utilisation")
-    assert series is not None
-    assert len(series) <= MOST_POINTS
-    assert series.column("value").max() == 100
-    assert history.value_at("a", "utilisation", -1.0) is None
-    assert history.value_at("a", "power", 5.0) is None
 
 
 def test_that_processes_are_told_by_run_owner_and_memory(qapp) -> None:

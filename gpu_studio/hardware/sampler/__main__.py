@@ -57,7 +57,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         if is_recording(simulated()):
             return replay(Path(simulated()), wanted)
-        return watch(open_source(), wanted, chosen.folder)
+        return watch(open_source(), wanted, chosen)
     except SimulationError as error:
         sys.stderr.write(f"{SIMULATE}: {error}\n")
         return 2
@@ -80,9 +80,10 @@ def replay(path: Path, wanted: Request) -> int:
     return 0
 
 
-def watch(source: Source, wanted: Request, folder: Path | None) -> int:
+def watch(source: Source, wanted: Request, chosen: argparse.Namespace) -> int:
     """Watch `source` until stdin is closed; the exit code."""
-    sampler = Sampler(source, _emit, folder=folder)
+    left_out = [int(index) for index in chosen.leave_out.split(",") if index]
+    sampler = Sampler(source, _emit, folder=chosen.folder, left_out=left_out, careful=chosen.careful)
     sampler.request(wanted)
     requests = Requests(sys.stdin.fileno())
     try:
@@ -115,6 +116,8 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--classes", default=",".join(CLASSES), help="what to look at from the start on")
     parser.add_argument("--rate", type=float, default=USUAL_RATE, help="of the fast figures, a second (0.2 to 10)")
     parser.add_argument("--folder", type=Path, help="the folder whose disk is told of")
+    parser.add_argument("--careful", action="store_true", help="say which card is about to be asked")
+    parser.add_argument("--leave-out", default="", metavar="INDICES", help="cards that are not to be asked: 1,3")
     return parser.parse_args(words)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -15,6 +15,8 @@ from gpu_studio.hardware.samples import CardFacts, Cards
 from gpu_studio.hardware.source import Source
 
 ASLEEP = "asleep: it was not woken to ask"
+RESTING = "idle: left alone, so that it can fall asleep"
+SILENT = "the driver does not answer when it is asked for this card"
 UNLISTED = "lost: the driver no longer lists it"
 
 
@@ -30,10 +32,16 @@ class Driver:
         self.cards: list[Card] = []
         self.facts: dict[str, CardFacts] = {}
         self.why = ""
+        self.resting: frozenset[str] = frozenset()
+        """PCI addresses of cards that are not to be asked, because that would keep them awake."""
+        self.left_out: frozenset[int] = frozenset()
+        """NVML's indices of cards that the driver hangs at when it is asked for them."""
+        self.about: Callable[[int], None] = lambda _index: None
+        """Told of the index of each card before it is asked."""
+        self.listed: list[PciCard] = []
         self._source = source
         self._is_open = False
         self._ever_open = False
-        self._listed: list[PciCard] = []
         self._count = 0
         self._versions: dict[str, str | None] = {}
 
@@ -49,10 +57,10 @@ class Driver:
         """
         self.close()
         self.why = ""
-        self._listed = self._source.pci_cards()
-        asleep = [card for card in self._listed if card.asleep]
+        self.listed = self._source.pci_cards()
+        asleep = [card for card in self.listed if self._is_left_alone(card)]
         found: list[CardFacts] = []
-        if not asleep or len(asleep) < len(self._listed):
+        if not asleep or len(asleep) < len(self.listed):
             found = self._found(asleep)
         found += [self._sleeper(card) for card in asleep]
         self._remember(found)
@@ -66,7 +74,7 @@ class Driver:
 
     def has_changed(self) -> bool:
         """Whether a card has fallen asleep, woken up, come or gone, as far as can be told without opening anew."""
-        if self._source.pci_cards() != self._listed:
+        if self._source.pci_cards() != self.listed:
             return True
         return self._is_open and self.calls.ask("nvmlDeviceGetCount") != self._count
 
@@ -93,10 +101,21 @@ class Driver:
             return self._refused(count)
         self._count = count
         if asleep:
-            awake = [card.bus_id for card in self._listed if not card.asleep]
+            awake = [card.bus_id for card in self.listed if not self._is_left_alone(card)]
             return [self._by_bus_id(index, bus_id) for index, bus_id in enumerate(awake)]
         self.why = "" if count else NONE_FOUND
-        return [self._by_index(index) for index in range(count)]
+        return self._placed([self._by_index(index) for index in range(count)])
+
+    def _placed(self, found: list[CardFacts]) -> list[CardFacts]:
+        """Cards that do not say where they are, at the addresses that the kernel lists and no other card has."""
+        taken = {facts.bus_id for facts in found}
+        free = iter([card.bus_id for card in self.listed if card.bus_id not in taken])
+        if sum(not facts.bus_id for facts in found) != len(self.listed) - len(taken - {""}):
+            return found
+        return [facts if facts.bus_id else msgspec.structs.replace(facts, bus_id=next(free)) for facts in found]
+
+    def _is_left_alone(self, card: PciCard) -> bool:
+        return card.asleep or card.bus_id in self.resting
 
     def _refused(self, failure: Unknown) -> list[CardFacts]:
         self._renew_if_replaced(failure)
@@ -109,10 +128,22 @@ class Driver:
             raise RenewError(failure.why)
 
     def _by_index(self, index: int) -> CardFacts:
+        if index in self.left_out:
+            return self._silent(index, "", SILENT)
+        self.about(index)
         return self._card(index, self.calls.ask("nvmlDeviceGetHandleByIndex", index))
 
     def _by_bus_id(self, index: int, bus_id: str) -> CardFacts:
+        if index in self.left_out:
+            return self._silent(index, bus_id, SILENT)
+        self.about(index)
         return self._card(index, self.calls.ask("nvmlDeviceGetHandleByPciBusId", bus_id), bus_id)
+
+    def each(self) -> Iterator[Card]:
+        """The cards that answer, each told of before it is asked."""
+        for card in self.cards:
+            self.about(card.facts.index or 0)
+            yield card
 
     def _card(self, index: int, handle: object, bus_id: str = "") -> CardFacts:
         if isinstance(handle, Unknown):
@@ -134,11 +165,12 @@ class Driver:
         return CardFacts(card=bus_id or f"nvml-{index}", index=index, name=NAMELESS, bus_id=bus_id, gone=why)
 
     def _sleeper(self, card: PciCard) -> CardFacts:
+        gone = ASLEEP if card.asleep else RESTING
         for facts in self.facts.values():
             if facts.bus_id == card.bus_id:
-                return msgspec.structs.replace(facts, gone=ASLEEP, asleep=True, index=None)
+                return msgspec.structs.replace(facts, gone=gone, asleep=True, index=None)
         name = "NVIDIA card, asleep"
-        return CardFacts(card=card.bus_id, name=name, bus_id=card.bus_id, gone=ASLEEP, asleep=True)
+        return CardFacts(card=card.bus_id, name=name, bus_id=card.bus_id, gone=gone, asleep=True)
 
     def _remember(self, found: Iterable[CardFacts]) -> None:
         """Cards seen before stay listed while they are away, unless they never said which they were."""

@@ -89,6 +89,12 @@ class People:
             del self._here[pid]
 
 
+def is_used(card: Card) -> bool:
+    """Whether somebody is on a card, or may be."""
+    on_card = _on_card(card)
+    return isinstance(on_card, Unknown) or bool(on_card)
+
+
 def _on_card(card: Card) -> dict[int, tuple[list[str], int | None]] | Unknown:
     """The kinds of work and the memory in MiB of each process; a process of two kinds is one with its larger memory."""
     found: dict[int, tuple[list[str], int | None]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -18,8 +18,10 @@ from gpu_studio.hardware.sampler.card import Answerer
 from gpu_studio.hardware.sampler.driver import Driver
 from gpu_studio.hardware.sampler.events import Events
 from gpu_studio.hardware.sampler.host import HostWatch
-from gpu_studio.hardware.sampler.people import People
+from gpu_studio.hardware.sampler.nvlink import NvlinkRates
+from gpu_studio.hardware.sampler.people import People, is_used
 from gpu_studio.hardware.sampler.questions import FAST, PCIE, SLOW
+from gpu_studio.hardware.sampler.resting import Resting
 from gpu_studio.hardware.sampler.schedule import Schedule
 from gpu_studio.hardware.source import Source
 
@@ -41,7 +43,11 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Sampler:
-    """Looks at the machine whenever something is due. Asks one thing after the other: the driver serialises them."""
+    """Looks at the machine whenever something is due. Asks one thing after the other: the driver serialises them.
+
+    A `careful` one says which card it is about to ask; cards of the NVML indices `left_out` are not asked, until a
+    retry is requested.
+    """
 
     def __init__(
         self,
@@ -49,15 +55,22 @@ class Sampler:
         emit: Emit,
         *,
         folder: Path | None = None,
+        left_out: Iterable[int] = (),
+        careful: bool = False,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._source, self._emit, self._clock, self._now = source, emit, clock, now
         self.driver = Driver(source)
+        self.driver.left_out = frozenset(left_out)
+        if careful:
+            self.driver.about = self._tell_of
         self.schedule = Schedule(clock())
         self._events = Events(self.driver.calls)
         self._people = People(source.known)
         self._host = HostWatch(folder)
+        self._nvlink = NvlinkRates()
+        self._resting = Resting()
         self._retry = BackOff(SHORTEST_RETRY, LONGEST_RETRY)
         self._turn = 0
         self._cost = (clock(), time.process_time())
@@ -99,6 +112,7 @@ class Sampler:
         if wanted.classes is not None:
             self.schedule.want(wanted.classes, now)
         if wanted.retry:
+            self.driver.left_out = frozenset()
             self._retry.at_once(now)
 
     def close(self) -> None:
@@ -109,6 +123,8 @@ class Sampler:
     def _open(self) -> None:
         self._emit(samples.Opening(time=self._now()))
         self._events.forget()
+        self._nvlink.forget()
+        self.driver.resting = self._resting.bus_ids
         self.driver.open()
         self._events.watch(self.driver.cards)
         self.schedule.turns = max(1, len(self.driver.cards))
@@ -130,32 +146,53 @@ class Sampler:
             self._retry.failed(self._clock())
 
     def _look_fast(self) -> None:
-        answering: list[Answerer] = []
-        for card in self.driver.cards:
-            answering += [card, *card.instances]
-        figures = [samples.FastFigures(card=each.key, **each.read(FAST)) for each in answering]
+        figures: list[samples.FastFigures] = []
+        for card in self.driver.each():
+            answering: list[Answerer] = [card, *card.instances]
+            figures += [samples.FastFigures(card=each.key, **each.read(FAST)) for each in answering]
         self._emit(samples.Fast(time=self._now(), cards=figures))
+        self._let_sleep({each.card: each.utilisation_percent for each in figures})
+
+    def _let_sleep(self, utilisation: dict[str, int | None]) -> None:
+        """Let go of cards that may sleep and that nobody uses; one that does not tell is taken to be in use."""
+        now = self._clock()
+        may_sleep = {card.bus_id for card in self.driver.listed if card.may_sleep}
+        for card in [card for card in self.driver.cards if card.facts.bus_id in may_sleep]:
+            self._resting.saw(card.facts.bus_id, now, busy=utilisation.get(card.key) != 0)
+            if not self._resting.is_idle(card.facts.bus_id, now):
+                continue
+            if is_used(card):
+                self._resting.saw(card.facts.bus_id, now, busy=True)
+            else:
+                self._resting.begin(card.facts.bus_id, now)
+                self._retry.at_once(now)
 
     def _look_slow(self) -> None:
-        figures = [samples.SlowFigures(card=card.key, **card.read(SLOW)) for card in self.driver.cards]
+        figures = [samples.SlowFigures(card=card.key, **card.read(SLOW)) for card in self.driver.each()]
         self._emit(samples.Slow(time=self._now(), cards=figures))
 
     def _look_pcie(self) -> None:
         if self.driver.cards:
             self._turn = (self._turn + 1) % len(self.driver.cards)
             card = self.driver.cards[self._turn]
-            self._emit(samples.Pcie(time=self._now(), cards=[samples.PcieFigures(card=card.key, **card.read(PCIE))]))
+            self.driver.about(card.facts.index or 0)
+            bus, links = card.read(PCIE), self._nvlink.read(card, self._clock())
+            figures = samples.PcieFigures(card=card.key, **(bus | links | {"why": bus["why"] | links["why"]}))
+            self._emit(samples.Pcie(time=self._now(), cards=[figures]))
 
     def _look_processes(self) -> None:
-        self._emit(self._people.look(self.driver.cards, self._now()))
+        self._emit(self._people.look(self.driver.each(), self._now()))
 
     def _look_events(self) -> None:
         for event in self._events.happened(self._now()):
             self._emit(event)
 
     def _watch(self) -> None:
-        if self.driver.has_changed():
+        if self.driver.has_changed() or self._resting.follow(self.driver.listed, self._clock()):
             self._retry.at_once(self._clock())
+
+    def _tell_of(self, index: int) -> None:
+        self._emit(samples.Asking(time=self._now(), index=index))
 
     def _beat(self) -> None:
         before, used_before = self._cost

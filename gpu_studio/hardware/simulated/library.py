@@ -22,8 +22,9 @@ XID = 0x8
 class SimulatedLibrary:
     """The library. What is put into `errors` fails from then on: a C function's name alone, or with a card's place.
 
-    `away` holds the places of cards that the machine does not have just now; `xids` what has befallen cards and was
-    not asked for yet; `calls` counts the calls; `running` how often it was started and not stopped.
+    `away` holds the places of cards that the machine does not have just now, `may_sleep` of those that fall asleep
+    when nobody has them open; `xids` what has befallen cards and was not asked for yet; `calls` counts the calls;
+    `running` how often it was started and not stopped.
     """
 
     def __init__(self, profile: Profile, clock: Callable[[], float] = time.monotonic) -> None:
@@ -31,6 +32,7 @@ class SimulatedLibrary:
         self.errors: dict[str | tuple[str, int], int] = {}
         self.away: set[int] = set()
         self.asleep = {place for place, card in enumerate(profile.cards) if card.asleep}
+        self.may_sleep = set(self.asleep)
         self.xids: list[tuple[int, int]] = []
         self.calls = 0
         self.running = 0
@@ -57,7 +59,7 @@ class SimulatedLibrary:
         """The cards as the kernel would list them."""
         places = range(len(self.profile.cards))
         return [
-            PciCard(plain_bus_id(self.profile.cards[place].bus_id), place in self.asleep)
+            PciCard(plain_bus_id(self.profile.cards[place].bus_id), place in self.asleep, place in self.may_sleep)
             for place in places
             if place not in self.away
         ]

@@ -11,6 +11,8 @@ from gpu_studio.hardware.words import SimulationError
 
 NOT_SUPPORTED, NO_PERMISSION, LOST = 3, 4, 15
 """NVML's numbers of these errors."""
+PEER_OK, CHIPSET_NOT_SUPPORTED, GPU_NOT_SUPPORTED = 0, 1, 2
+"""NVML's nvmlGpuP2PStatus_t."""
 MOST_CARDS = 64
 
 
@@ -18,8 +20,8 @@ MOST_CARDS = 64
 class SimulatedCard:
     """One card. Memory in MiB, powers in W, clocks in MHz, temperatures in °C; `capability` is CUDA's, 9.0 as (9, 0).
 
-    `errors` holds the NVML error code of each C function that fails for this card. `uuid` and `bus_id` are empty until
-    the card has a place in a machine.
+    `errors` holds the NVML error code of each C function that fails for this card. `peers` (for each place in its
+    machine NVML's nvmlGpuP2PStatus_t), `uuid` and `bus_id` are empty until the card has a place in a machine.
     """
 
     name: bytes
@@ -40,6 +42,7 @@ class SimulatedCard:
     mig: tuple[tuple[str, int], ...] = ()
     asleep: bool = False
     errors: dict[str, int] = field(default_factory=dict)
+    peers: tuple[int, ...] = ()
     uuid: str = ""
     bus_id: str = ""
 
@@ -109,7 +112,15 @@ def profile(name: str) -> Profile:
 
 def machine(cards: Iterable[SimulatedCard]) -> Profile:
     """A machine with these cards, each in its place."""
-    return Profile(tuple(card.at(place) for place, card in enumerate(cards)))
+    placed = [card.at(place) for place, card in enumerate(cards)]
+    return Profile(tuple(replace(card, peers=tuple(_peer(card, other) for other in placed)) for card in placed))
+
+
+def _peer(one: SimulatedCard, other: SimulatedCard) -> int:
+    """Cards made for games, which have a fan, read no other's memory; those of two kinds cannot read each other's."""
+    if one.fan or other.fan:
+        return CHIPSET_NOT_SUPPORTED
+    return PEER_OK if one.architecture == other.architecture else GPU_NOT_SUPPORTED
 
 
 _CHOICE = f"choose from {', '.join(NAMES)}, with a number of cards before it (8xH100), or name a recording"

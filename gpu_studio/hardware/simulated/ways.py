@@ -1,7 +1,7 @@
 """The functions of the simulated library that tell how the cards are joined, by their C names.
 
-Cards with NVLink hang on NVSwitches, all on all, as in a DGX; four cards share a NUMA node, two a PCIe bridge. Cards
-with a fan of their own are made for games, and cannot read each other's memory; the others can.
+Cards with NVLink hang on NVSwitches, all on all, as in a DGX; four cards share a NUMA node, two a PCIe bridge. Which
+can read each other's memory stands in `profiles`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ SWITCH = 2
 UNDER_ONE_BRIDGE, OF_ONE_NODE, ACROSS = 10, 40, 50
 """NVML's nvmlGpuTopologyLevel_t."""
 CARDS_UNDER_A_BRIDGE, CARDS_OF_A_NODE, CPUS_OF_A_NODE = 2, 4, 32
-NO_PEER, LINK_COUNT_FIELD = 1, 91
+LINK_COUNT_FIELD = 91
+SENT_FIELD, RECEIVED_FIELD, EVERY_LINK = 138, 139, 2**32 - 1
+UNSIGNED_LONG_LONG = 3
+KIB_A_SECOND = 40 * 1024**2
+"""What a simulated card with NVLinks sends and receives, all the time."""
 
 
 def _level(_card: SimulatedCard, where: Where, _seconds: float, other: Any, level: Any) -> None:
@@ -27,14 +31,19 @@ def _level(_card: SimulatedCard, where: Where, _seconds: float, other: Any, leve
     level._obj.value = UNDER_ONE_BRIDGE if one // CARDS_UNDER_A_BRIDGE == two // CARDS_UNDER_A_BRIDGE else near
 
 
-def _peer(card: SimulatedCard, _where: Where, _seconds: float, _other: Any, _index: int, status: Any) -> None:
-    status._obj.value = NO_PEER if card.fan else 0
+def _peer(card: SimulatedCard, _where: Where, _seconds: float, other: Any, _index: int, status: Any) -> None:
+    status._obj.value = card.peers[_place(handle_of(other))]
 
 
-def _fields(card: SimulatedCard, _where: Where, _seconds: float, count: Any, values: Any) -> None:
+def _fields(card: SimulatedCard, _where: Where, seconds: float, count: Any, values: Any) -> None:
     for field in values._obj[: count.value]:
-        field.nvmlReturn = 0 if field.fieldId == LINK_COUNT_FIELD and card.nvlinks else NOT_SUPPORTED
-        field.value.uiVal = card.nvlinks
+        counts_bytes = field.fieldId in (SENT_FIELD, RECEIVED_FIELD) and field.scopeId == EVERY_LINK
+        known = card.nvlinks and (counts_bytes or field.fieldId == LINK_COUNT_FIELD)
+        field.nvmlReturn = 0 if known else NOT_SUPPORTED
+        if counts_bytes:
+            field.valueType, field.value.ullVal = UNSIGNED_LONG_LONG, int(seconds * KIB_A_SECOND)
+        else:
+            field.value.uiVal = card.nvlinks
 
 
 def _of_link(value: Callable[[SimulatedCard], int]) -> Callable[..., int | None]:

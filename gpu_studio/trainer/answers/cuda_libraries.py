@@ -12,26 +12,12 @@ import sysconfig
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-SONAMES: Mapping[str, tuple[str, ...]] = {
-    "12": (
-        "libcudart.so.12",
-        "libcublas.so.12",
-        "libcublasLt.so.12",
-        "libcufft.so.11",
-        "libcusolver.so.11",
-        "libcusparse.so.12",
-        "libnccl.so.2",
-    ),
-}
-"""What TensorFlow loads, by the major version of CUDA. Another version's is not known here, and so not looked for."""
+from gpu_studio.trainer.answers.cuda_sonames import sonames
 
 
 def libraries(cuda: str, cudnn: str, environment: Mapping[str, str] = os.environ) -> list[dict[str, str]]:
     """Each library that a TensorFlow built for these versions loads: its name, and its path or why it does not load."""
-    names = SONAMES.get(cuda.partition(".")[0], ())
-    if names and cudnn:
-        names = (*names, f"libcudnn.so.{cudnn.partition('.')[0]}")
-    return [_load(name, environment) for name in names]
+    return [_load(name, environment) for name in sonames(cuda, cudnn)]
 
 
 def _load(name: str, environment: Mapping[str, str]) -> dict[str, str]:

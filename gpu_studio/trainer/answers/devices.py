@@ -19,7 +19,7 @@ DESCRIPTION = re.compile(r"device: (\d+), .*pci bus id: ([0-9a-fA-F:.]+)")
 ENVIRONMENT = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "KERAS_BACKEND": "tensorflow", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
 
 
-def answer(progress: Callable[[str], None]) -> tuple[dict[str, Any], bool]:
+def answer(_about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[str, Any], bool]:
     """The answer, and whether it holds until the machine or the installation changes."""
     os.environ.update(ENVIRONMENT)
     progress("importing TensorFlow")

@@ -1,20 +1,22 @@
-"""What a person should know of the devices: what befell them, and what is near a limit."""
+"""What a person should know of the devices: what befell them, and what is near a limit, as it began."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QObject, Signal
+
+from gpu_studio.hardware.alerts import IDLE_PERCENT, Alert, Watched, alerts
 from gpu_studio.hardware.picture import CardNow, Picture
-from gpu_studio.ui.models.device_history import DeviceHistory
 from gpu_studio.ui.models.who import run_of
 
-FULL = 0.95
-NEAR_SLOWDOWN_C = 5
-IDLE_SECONDS, IDLE_PERCENT = 60.0, 1.0
+if TYPE_CHECKING:
+    from gpu_studio.ui.models.device_history import DeviceHistory
+    from gpu_studio.ui.models.sampler import Sampler
+
 MOST_EVENTS = 1000
-HARMLESS = frozenset({"idle", "application clocks", "display clocks", "sync boost"})
-"""Reasons for lower clocks that are nothing to be told of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,61 +34,83 @@ class EventLog:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self._lasting: set[tuple[str, str]] = set()
+        self._lasting: set[tuple[str, str, str]] = set()
         self._taken = (0.0, 0.0)
 
-    def take(self, picture: Picture, history: DeviceHistory) -> bool:
-        """Add what is new; whether anything was."""
-        before = self.events[-1:] if self.events else []
-        self._take_told(picture)
-        now: set[tuple[str, str]] = set()
-        for place, card in enumerate(picture.cards.values()):
-            for kind, words, bad in lasting(card, picture, history):
-                now.add((card.facts.card, kind))
-                if (card.facts.card, kind) not in self._lasting:
-                    self.events.append(Event(picture.time, f"GPU {place}", words, bad))
-        self._lasting = now
+    def take(self, picture: Picture, history: DeviceHistory) -> list[Event]:
+        """Add what is new, and return it."""
+        new = [*self._told(picture), *self._begun(picture, history)]
+        self.events += new
         del self.events[:-MOST_EVENTS]
-        return self.events[-1:] != before
+        return new
 
-    def _take_told(self, picture: Picture) -> None:
+    def _told(self, picture: Picture) -> Iterator[Event]:
         happened, owned = self._taken
-        keys = list(picture.cards)
-        new = [event for event in picture.events if event.time > happened]
+        befallen = [event for event in picture.events if event.time > happened]
         notes = [note for note in picture.notes if note.time > owned]
-        for event in new:
-            name = f"GPU {keys.index(event.card)}" if event.card in keys else "a card"
-            self.events.append(Event(event.time, name, event.words, bad=True))
-        self.events += [Event(note.time, "", note.words, bad=True) for note in notes]
+        names = _names(picture)
+        yield from (Event(each.time, names.get(each.card, "a card"), each.words, bad=True) for each in befallen)
+        yield from (Event(note.time, "", note.words, bad=True) for note in notes)
         self._taken = (
-            max([happened, *(event.time for event in new)]),
+            max([happened, *(event.time for event in befallen)]),
             max([owned, *(note.time for note in notes)]),
         )
 
-
-def lasting(card: CardNow, picture: Picture, history: DeviceHistory) -> Iterator[tuple[str, str, bool]]:
-    """What holds of a card now and is worth telling: its kind, the words, and whether it is bad."""
-    if card.facts.gone:
-        yield "gone", card.facts.gone, not card.facts.asleep
-        return
-    used, total = card.figure("memory_used_mib"), card.figure("total_mib")
-    reserved = card.figure("memory_reserved_mib") or 0
-    if isinstance(used, int) and isinstance(total, int) and isinstance(reserved, int) and total:
-        share = (used + reserved) / total
-        if share > FULL:
-            yield "full", f"its memory is {share:.0%} full: an allocation may fail", False
-    temperature, slowdown = card.figure("temperature_c"), card.figure("slowdown_c")
-    if isinstance(temperature, int) and isinstance(slowdown, int) and temperature >= slowdown - NEAR_SLOWDOWN_C:
-        yield "hot", f"{temperature} °C: it slows itself down at {slowdown} °C", False
-    throttle = card.figure("throttle")
-    held = [words for words in throttle if words not in HARMLESS] if isinstance(throttle, list) else []
-    if held:
-        yield f"held by {held}", f"its clocks are held down by: {', '.join(held)}", False
-    run = _run_on(card, picture)
-    if run and history.was_idle(card.facts.card, IDLE_SECONDS, IDLE_PERCENT):
-        yield "idle", f"idle for a minute, while {run} holds it: is the data too slow?", False
+    def _begun(self, picture: Picture, history: DeviceHistory) -> Iterator[Event]:
+        now: set[tuple[str, str, str]] = set()
+        names = _names(picture)
+        for key, alert in _lasting(picture, history):
+            mark = (key, alert.kind, alert.key)
+            now.add(mark)
+            if mark not in self._lasting:
+                yield Event(picture.time, names[key], alert.words, alert.bad)
+        self._lasting = now
 
 
-def _run_on(card: CardNow, picture: Picture) -> str:
-    processes = picture.processes.processes if picture.processes else []
-    return next((name for each in processes if each.card == card.facts.card and (name := run_of(each))), "")
+class AlertWatch(QObject):
+    """Keeps the log while the sampler tells anything at all, whether or not a page shows it.
+
+    `told(events)` fires with what is new.
+    """
+
+    told = Signal(list)
+
+    def __init__(self, sampler: Sampler, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.log = EventLog()
+        self._sampler = sampler
+        sampler.noticed.connect(self._take)
+
+    def _take(self) -> None:
+        new = self.log.take(self._sampler.picture, self._sampler.history)
+        if new:
+            self.told.emit(new)
+
+
+def _lasting(picture: Picture, history: DeviceHistory) -> Iterator[tuple[str, Alert]]:
+    """What holds now, of each card and then of the parts that it is split into."""
+    runs = _runs(picture)
+    for key, card in picture.cards.items():
+        watched = Watched(card, runs.get(key, ""), history.idle_seconds(key, IDLE_PERCENT))
+        yield from ((key, alert) for alert in alerts(watched))
+    for key, part in picture.instances.items():
+        if not part.facts.gone:
+            yield from ((key, alert) for alert in alerts(Watched(part)))
+
+
+def _runs(picture: Picture) -> dict[str, str]:
+    """The run on each card that a run is on."""
+    told = picture.processes.processes if picture.processes else []
+    return {each.card: name for each in told if (name := run_of(each))}
+
+
+def _names(picture: Picture) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for place, (key, card) in enumerate(picture.cards.items()):
+        names[key] = f"GPU {place}"
+        names |= {part: f"GPU {place} {words}" for part, words in _parts(card)}
+    return names
+
+
+def _parts(card: CardNow) -> Iterator[tuple[str, str]]:
+    yield from ((part.card, part.name.rpartition("MIG ")[2]) for part in card.facts.instances)

@@ -5,29 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Literal
 
-import numpy as np
-
 from gpu_studio.hardware.samples import AnySample, Fast, Host, Pcie, Slow
-from gpu_studio.runs.series import Series
+from gpu_studio.ui.models.trace import Stretch, Trace
 
-Metric = Literal["memory", "utilisation", "power", "temperature", "pcie"]
+Metric = Literal["memory", "utilisation", "power", "temperature", "pcie", "nvlink"]
 HOST: Final = "host"
 MIB: Final = 1024 * 1024
-MOST_POINTS: Final = 1 << 14
-"""A curve keeps four hours of seconds whole, and longer ones evenly thinned with their peaks: 0.25 MiB each."""
+PEAKS: Final = frozenset({"memory", "temperature"})
+"""Figures of which the highest counts and not the mean: a card that was full for a second was full."""
 Point = tuple[str, Metric, float | None]
 
 
 class DeviceHistory:
-    """A series of time (seconds since 1970) and value for each device and metric.
+    """A trace of time (seconds since 1970) and value for each device and metric.
 
-    Memory is in bytes, what goes over the bus in bytes a second, all else as the samples have it.
+    Memory is in bytes, what goes over a bus in bytes a second, all else as the samples have it.
     """
 
     def __init__(self) -> None:
         self.first: float | None = None
         self.last = 0.0
-        self._series: dict[tuple[str, Metric], Series] = {}
+        self._traces: dict[tuple[str, Metric], Trace] = {}
 
     def add(self, sample: AnySample) -> None:
         """Take in the figures of a sample; one that has none changes nothing."""
@@ -39,35 +37,29 @@ class DeviceHistory:
                 self.last = max(self.last, sample.time)
                 self._of(key, metric).add(self.last, value)
 
-    def series(self, key: str, metric: Metric) -> Series | None:
-        """The curve of a device; None if it has not shown this figure yet."""
-        return self._series.get((key, metric))
+    def stretch(self, key: str, metric: Metric, start: float, span: float) -> Stretch | None:
+        """What to draw of a device in a view; None if it has not shown this figure yet."""
+        trace = self._traces.get((key, metric))
+        return trace.stretch(start, span) if trace else None
 
     def has(self, metric: Metric, keys: Iterator[str] | list[str]) -> bool:
         """Whether any of these devices has shown this figure."""
-        return any((key, metric) in self._series for key in keys)
+        return any((key, metric) in self._traces for key in keys)
 
     def value_at(self, key: str, metric: Metric, time: float) -> float | None:
-        """The newest value up to a moment; None if there was none."""
-        series = self.series(key, metric)
-        if series is None:
-            return None
-        place = int(np.searchsorted(series.column("time"), time, side="right")) - 1
-        return float(series.column("value")[place]) if place >= 0 else None
+        """The newest value up to a moment; None if there was none, or none for so long that it is a gap."""
+        trace = self._traces.get((key, metric))
+        return trace.value_at(time) if trace else None
 
-    def was_idle(self, key: str, seconds: float, most: float) -> bool:
-        """Whether a card was never busier than `most` percent in the last `seconds`, all of which were watched."""
-        series = self.series(key, "utilisation")
-        if series is None or not len(series):
-            return False
-        times, values = series.column("time"), series.column("value")
-        begin = int(np.searchsorted(times, self.last - seconds, side="right")) - 1
-        return begin >= 0 and float(times[-1] - times[begin]) >= seconds and bool((values[begin:] <= most).all())
+    def idle_seconds(self, key: str, most: float) -> float:
+        """How long a card has never been busier than `most` percent, all the while being watched."""
+        trace = self._traces.get((key, "utilisation"))
+        return trace.last_above(most) if trace else 0.0
 
-    def _of(self, key: str, metric: Metric) -> Series:
-        found = self._series.get((key, metric))
+    def _of(self, key: str, metric: Metric) -> Trace:
+        found = self._traces.get((key, metric))
         if found is None:
-            found = self._series[key, metric] = Series("time", "value", by="value", most=MOST_POINTS)
+            found = self._traces[key, metric] = Trace(peaks=metric in PEAKS)
         return found
 
 
@@ -82,11 +74,15 @@ def _points(sample: AnySample) -> Iterator[Point]:
             yield from ((each.card, "temperature", each.temperature_c) for each in sample.cards)
         case Pcie():
             for bus in sample.cards:
-                if bus.sent_mib_s is not None and bus.received_mib_s is not None:
-                    yield bus.card, "pcie", _bytes(bus.sent_mib_s + bus.received_mib_s)
+                yield bus.card, "pcie", _both_ways(bus.sent_mib_s, bus.received_mib_s)
+                yield bus.card, "nvlink", _both_ways(bus.nvlink_sent_mib_s, bus.nvlink_received_mib_s)
         case Host():
             yield HOST, "memory", _bytes(sample.memory_used_mib)
             yield HOST, "utilisation", sample.cpu_percent
+
+
+def _both_ways(sent: float | None, received: float | None) -> float | None:
+    return None if sent is None or received is None else _bytes(sent + received)
 
 
 def _bytes(mib: float | None) -> float | None:

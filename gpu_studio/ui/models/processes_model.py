@@ -44,6 +44,15 @@ class ProcessesModel(PlainTable[OnCard]):
 
     headers = ("PID", "User", "Command", "On", "Memory")
     right = frozenset({MEMORY})
+    brief = False
+    """Whether a user who is somebody else stands behind the command, because the column of users has no room."""
+
+    def set_brief(self, brief: bool) -> None:
+        """Tell the user behind the command, or in a column of its own."""
+        if brief != self.brief:
+            self.brief = brief
+            if self.rows:
+                self.dataChanged.emit(self.index(0, COMMAND), self.index(len(self.rows) - 1, COMMAND))
 
     def key(self, row: OnCard) -> Any:
         """A process has a row for each card it is on."""
@@ -57,7 +66,8 @@ class ProcessesModel(PlainTable[OnCard]):
         if column == USER:
             return "you" if row.mine else process.user or process.why.get("user", "not known")
         if column == COMMAND:
-            return f"run · {run_of(process)}" if run_of(process) else what(process)
+            does = f"run · {run_of(process)}" if run_of(process) else what(process)
+            return f"{does} · {process.user}" if self.brief and process.user and not row.mine else does
         if column == CARD:
             return row.card
         if process.memory_mib is None:

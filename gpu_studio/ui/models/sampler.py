@@ -18,20 +18,27 @@ if TYPE_CHECKING:
     from gpu_studio.ui.models.device_history import DeviceHistory
 
 RATE_HZ = 1.0
+LOW_RATE_HZ = 0.2
+IN_THE_BACKGROUND = ("fast", "slow", "processes")
+"""What alerts and a history without gaps need while a run goes on and nobody looks."""
 TOGETHER_MS = 60
 """What comes within this time is told as one change: the classes of one second come a few milliseconds apart."""
 DYING_MS = 1000
+NOT_SAMPLING = "not sampling: nobody looks at the devices"
 _SLACK_MS = 50
 
 
 class Sampler(QObject):
     """Watches the machine once `look` is called; `changed` fires when there is something new.
 
-    It is asked only for what somebody looks at: after `rest` it lives, and is asked for nothing. One that dies, or does
-    not answer for 5 s, is started anew, each time after a longer pause; until then `trouble` says why.
+    It is asked only for what somebody looks at: after `rest` it lives, and is asked for nothing, unless a run goes on
+    (`keep_watch`): then for a little, seldom. `noticed` fires with all that comes, `changed` only while somebody looks.
+    One that dies, or does not answer for 5 s, is started anew, each time after a longer pause; until then `trouble`
+    says why.
     """
 
     changed = Signal()
+    noticed = Signal()
 
     def __init__(
         self,
@@ -48,10 +55,11 @@ class Sampler(QObject):
         self._watchdog = watchdog or Watchdog()
         self._process: QProcess | None = None
         self._wanted: tuple[str, ...] = ()
+        self._keeps_watch = False
         self._cut = b""
         self._restart = _timer(self, self._start)
         self._hang = _timer(self, self._see_whether_it_hangs)
-        self._soon = _timer(self, self.changed.emit)
+        self._soon = _timer(self, self._tell_now)
 
     @property
     def history(self) -> DeviceHistory:
@@ -81,24 +89,43 @@ class Sampler(QObject):
             return "starting to watch the devices…" if self._process else ""
         beat = self.picture.beat
         cost = f" · {beat.cpu_percent:.1f} % of a core" if beat else ""
-        return f"sampling {RATE_HZ:g} Hz{cost}" if self._wanted else "not sampling: nobody looks at the devices"
+        if self._wanted:
+            return f"sampling {RATE_HZ:g} Hz{cost}"
+        return f"sampling {LOW_RATE_HZ:g} Hz for the run{cost}" if self._keeps_watch else NOT_SAMPLING
 
     def look(self, classes: Iterable[str]) -> None:
         """Ask for these classes of figures from now on, and no others."""
         self._wanted = tuple(classes)
-        if self._process is None and not self._restart.isActive():
-            self._start()
-        else:
-            self._ask(classes=self._wanted)
+        self._ask_or_start()
 
     def rest(self) -> None:
-        """Ask for nothing more: nobody looks."""
+        """Nobody looks any more."""
         self._wanted = ()
-        self._ask(classes=())
         self._soon.stop()
+        self._ask(**self._request)
+
+    def keep_watch(self, on: bool) -> None:
+        """Go on seldom asking what alerts need, also while nobody looks: a run goes on. Or no longer."""
+        if on != self._keeps_watch:
+            self._keeps_watch = on
+            self._ask_or_start()
+
+    @property
+    def _request(self) -> dict[str, object]:
+        if self._wanted or not self._keeps_watch:
+            return {"classes": self._wanted, "rate": RATE_HZ}
+        return {"classes": IN_THE_BACKGROUND, "rate": LOW_RATE_HZ}
+
+    def _ask_or_start(self) -> None:
+        idle = self._process is None and not self._restart.isActive()
+        if idle and (self._wanted or self._keeps_watch):
+            self._start()
+        else:
+            self._ask(**self._request)
 
     def retry(self) -> None:
         """Ask the driver anew now for cards that are lost."""
+        self._watchdog.forgive()
         if self._restart.isActive():
             self._restart.start(0)
         self._ask(retry=True)
@@ -123,8 +150,8 @@ class Sampler(QObject):
         process.errorOccurred.connect(self._has_failed)
         self._cut = b""
         self._watchdog.started(time.monotonic())
-        process.start(self._command[0], self._command[1:])
-        self._ask(classes=self._wanted)
+        process.start(self._command[0], [*self._command[1:], *self._watchdog.options])
+        self._ask(**self._request)
         self._await_word()
 
     def _ask(self, **wanted: object) -> None:
@@ -154,8 +181,13 @@ class Sampler(QObject):
             self._tell()
 
     def _tell(self) -> None:
-        if self._wanted and not self._soon.isActive():
+        if (self._wanted or self._keeps_watch) and not self._soon.isActive():
             self._soon.start(TOGETHER_MS)
+
+    def _tell_now(self) -> None:
+        self.noticed.emit()
+        if self._wanted:
+            self.changed.emit()
 
     def _await_word(self) -> None:
         left = self._watchdog.deadline - time.monotonic()

@@ -6,31 +6,23 @@ import platform
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QAction, QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from gpu_studio.ui.models.alerts import AlertWatch
 from gpu_studio.ui.models.checkup import Checkup
 from gpu_studio.ui.models.device_rows import DeviceRow, rows_of, rows_of_machine
-from gpu_studio.ui.models.devices_model import (
-    DEVICE,
-    MEMORY,
-    POWER,
-    TEMPERATURE,
-    TENSORFLOW,
-    USED_BY,
-    UTILISATION,
-    DevicesModel,
-    as_text,
-)
+from gpu_studio.ui.models.devices_file import DevicesFile
+from gpu_studio.ui.models.devices_model import DevicesModel, as_text
 from gpu_studio.ui.models.inventory import Inventory
 from gpu_studio.ui.models.sampler import Sampler
+from gpu_studio.ui.pages.devices.devices_table import DevicesTable
+from gpu_studio.ui.pages.devices.doctor_button import DoctorButton
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.units import sentence
 from gpu_studio.ui.widgets.button import ActionButton, Button
 from gpu_studio.ui.widgets.card import Card
-from gpu_studio.ui.widgets.device_cells import FigureCell, MemoryCell, NameCell
 from gpu_studio.ui.widgets.labels import Label, Paragraph
 from gpu_studio.ui.widgets.page import GAP, Page
-from gpu_studio.ui.widgets.table import ROW, Table
 
 if TYPE_CHECKING:
     from gpu_studio.ui.pages.devices.history_plot import HistoryPlot
@@ -42,10 +34,6 @@ WITHOUT_CARDS = (
     "would cards, and a plan made so trains in the same way."
 )
 _WIDE = 1000
-_WIDTHS = {DEVICE: 214, MEMORY: 268, UTILISATION: 104, POWER: 126, TEMPERATURE: 112, TENSORFLOW: 104}
-_NARROW = {DEVICE: 172, MEMORY: 198, UTILISATION: 94, POWER: 114, TEMPERATURE: 78, TENSORFLOW: 94}
-_MOST_OF_PAGE = 0.5
-_FEW, _LOW_ROW = 6, 29
 
 
 class DevicesPage(Page):
@@ -67,14 +55,19 @@ class DevicesPage(Page):
         self._sampler = sampler
         self._checkup = checkup
         self._live: tuple[HistoryPlot, SideCard] | None = None
-        self._spanned: tuple[str, ...] = ()
+        self.alerts = AlertWatch(sampler, self)
+        self.file = DevicesFile(sampler, self)
         self.model = DevicesModel(self)
-        self.table = self._make_table()
+        self.table = DevicesTable(theme, self.model)
+        self.table.retry.connect(sampler.retry)
         self.simulated = Label("", "strong")
         self.header.insertWidget(2, self.simulated)
-        self.doctor = ActionButton(doctor, text="Doctor")
-        self.add_button(self.doctor)
-        self.add_button(ActionButton(copy, text="Copy as text"))
+        self.doctor = DoctorButton(theme, doctor)
+        self.save = Button("Save as CSV…")
+        self.save.setToolTip("Write the cards and their figures to a file, as gpu-studio devices --csv has them")
+        self.save.clicked.connect(self.save_csv)
+        for button in (self.doctor, ActionButton(copy, text="Copy as text"), self.save):
+            self.add_button(button)
         self._add_cards()
         inventory.changed.connect(self._follow)
         sampler.changed.connect(self._follow)
@@ -102,19 +95,14 @@ class DevicesPage(Page):
         """Put the devices on the clipboard as text."""
         QGuiApplication.clipboard().setText(self.text)
 
+    def save_csv(self) -> None:
+        """Ask for a file, and write the devices to it as CSV."""
+        self.file.choose_and_write(self)
+
     def close_parts(self) -> None:
         """Let go of what is watched."""
         if self._live is not None:
             self._live[1].processes.close_ending()
-
-    def _make_table(self) -> Table:
-        table = Table(self.model, "devices of this machine")
-        table.setItemDelegate(FigureCell(self._theme, table))
-        table.setItemDelegateForColumn(DEVICE, NameCell(self._theme, table))
-        table.setItemDelegateForColumn(MEMORY, MemoryCell(self._theme, table))
-        table.set_widths(_WIDTHS, stretch=USED_BY)
-        table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        return table
 
     def _add_cards(self) -> None:
         self._devices = Card()
@@ -136,7 +124,10 @@ class DevicesPage(Page):
             from gpu_studio.ui.pages.devices.history_plot import HistoryPlot
             from gpu_studio.ui.pages.devices.side_card import SideCard
 
-            self._live = HistoryPlot(self._theme, self._sampler.history), SideCard(self._checkup)
+            self._live = (
+                HistoryPlot(self._theme, self._sampler.history),
+                SideCard(self._theme, self._checkup, self.alerts),
+            )
             self._row.addWidget(self._live[0], 3)
             self._row.addWidget(self._live[1], 2)
             self._fit()
@@ -161,45 +152,18 @@ class DevicesPage(Page):
         self._why.setText(sentence(why))
         if watched and self._live is not None and self.isVisible():
             self.plot.show_devices(self.model.rows)
-            self.side.show_picture(picture, self._sampler.history)
+            self.side.show_picture(picture)
 
     def _show(self, rows: tuple[DeviceRow, ...]) -> None:
         before = len(self.model.rows)
         self.model.set_rows(rows)
-        self._span_reasons()
+        self.table.span()
         if len(rows) != before:
             self._fit_table()
 
-    def _span_reasons(self) -> None:
-        """Why a device does not answer stands across its figures, with a button to try again."""
-        gone = tuple(row.key if row.gone else "" for row in self.model.rows)
-        lost = tuple(row.key if row.lost else "" for row in self.model.rows)
-        if (*gone, *lost) == self._spanned:
-            return
-        self._spanned = (*gone, *lost)
-        self.table.clearSpans()
-        for number, row in enumerate(self.model.rows):
-            index = self.model.index(number, USED_BY)
-            self.table.setIndexWidget(index, self._retry(row) if row.lost else None)  # type: ignore[arg-type]
-            if row.gone:
-                self.table.setSpan(number, MEMORY, 1, TEMPERATURE - MEMORY + 1)
-
-    def _retry(self, row: DeviceRow) -> QWidget:
-        holder, button = QWidget(), Button("Retry", small=True)
-        button.setAccessibleName(f"Retry {row.name}")
-        button.setToolTip("Ask the driver for this card again now")
-        button.clicked.connect(self._sampler.retry)
-        line = QHBoxLayout(holder)
-        line.setContentsMargins(8, 0, 8, 0)
-        line.addWidget(button)
-        line.addStretch(1)
-        return holder
-
     def _follow_checkup(self) -> None:
         diagnosis = self._checkup.diagnosis
-        problems = diagnosis.problems if diagnosis else 0
-        self.doctor.setText(f"Doctor · {problems}" if problems else "Doctor")
-        self.doctor.setAccessibleName(f"Doctor, {problems} to be mended" if problems else "Doctor")
+        self.doctor.show_problems(diagnosis.problems if diagnosis else 0)
 
     def _caption(self) -> str:
         if self._inventory.looking:
@@ -236,12 +200,11 @@ class DevicesPage(Page):
 
     def _fit(self) -> None:
         wide = self.width() >= _WIDE
-        self.table.set_widths(_WIDTHS if wide else _NARROW, stretch=USED_BY)
         for place, share in enumerate((3, 2) if wide else (1, 1)):
             self._row.setStretch(place, share)
+        if self._live is not None:
+            self.plot.set_brief(not wide)
         self._fit_table()
 
     def _fit_table(self) -> None:
-        """As high as its rows, but never so high that nothing is left for the plots: then it scrolls."""
-        self.table.set_row_height(ROW if self.model.rowCount() <= _FEW else _LOW_ROW)
-        self.table.setFixedHeight(min(self.table.sizeHint().height(), max(140, int(self.height() * _MOST_OF_PAGE))))
+        self.table.fit(wide=self.width() >= _WIDE, page_height=self.height())

@@ -14,8 +14,9 @@ from gpu_studio.ui.widgets.bar import draw_bar
 
 Index = QModelIndex | QPersistentModelIndex
 _SIDE = 12
-_BAR, _SMALL_BAR = 130, 60
-_WORDS = 108
+_LONGEST_BAR, _SHORTEST_BAR = 130, 36
+_WORDS = 114
+_BESIDE = 12
 _INSET = 22
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 _RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
@@ -80,10 +81,10 @@ class MemoryCell(_Cell):
             self._write(painter, room, row.gone, tokens.bad if row.lost else tokens.muted)
             return
         if row.share is not None:
-            bar = _BAR if room.width() >= _BAR + _WORDS else _SMALL_BAR
+            bar = min(_LONGEST_BAR, max(_SHORTEST_BAR, room.width() - _WORDS - _BESIDE))
             place = QRectF(room.left(), room.top(), bar, room.height())
             draw_bar(painter, place, row.share, self._colour(row), tokens, row.reserved_share)
-            room = room.adjusted(bar + 12, 0, 0, 0)
+            room = room.adjusted(bar + _BESIDE, 0, 0, 0)
         known = row.used_mib is not None or (row.place is None and row.total_mib)
         self._write(painter, room, row.memory, tokens.text if known else tokens.muted)
 

@@ -12,10 +12,13 @@ from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QTabBar, QWidget
 
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.device_history import HOST, DeviceHistory, Metric
-from gpu_studio.ui.models.device_rows import DeviceRow
+from gpu_studio.ui.models.device_history import HOST, PEAKS, DeviceHistory, Metric
+from gpu_studio.ui.models.device_rows import NOTHING_YET, DeviceRow
+from gpu_studio.ui.models.trace import Stretch
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID, Tokens
+from gpu_studio.ui.units import duration
+from gpu_studio.ui.widgets.device_legend import DeviceLegend
 from gpu_studio.ui.widgets.labels import Label
 from gpu_studio.ui.widgets.option import Option
 from gpu_studio.ui.widgets.plots.curve import Style
@@ -27,9 +30,10 @@ from gpu_studio.ui.widgets.plots.time_window import Extent
 
 SPANS = {"2 min": 120, "10 min": 600, "1 h": 3600, "6 h": 21_600, "24 h": 86_400}
 USUAL_SPAN = "10 min"
-LONGEST_GAP = 15.0
-"""Seconds without a figure after which a curve is broken: a class that is asked for comes at least every 8 s."""
 MOST_VALUES = 4
+UNCROWDED = 8
+"""With more curves than this each is drawn coarser: they hide one another, and each costs its time in every frame."""
+_CLOSE_TABS = "QTabBar::tab { padding: 6px 8px; margin-right: 2px; }"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +44,16 @@ class Shown:
     scale: Scale
     text: Callable[[float], str]
     cards_only: bool = False
+    brief: str = ""
 
 
 METRICS: dict[Metric, Shown] = {
     "memory": Shown("Memory", BYTES, lambda value: figures.size(int(value))),
-    "utilisation": Shown("Utilisation", PERCENT, lambda value: f"{value:.0f} %"),
+    "utilisation": Shown("Utilisation", PERCENT, lambda value: f"{value:.0f} %", brief="Util."),
     "power": Shown("Power", WATTS, lambda value: f"{value:.0f} W", cards_only=True),
-    "temperature": Shown("Temperature", CELSIUS, lambda value: f"{value:.0f} °C", cards_only=True),
+    "temperature": Shown("Temperature", CELSIUS, lambda value: f"{value:.0f} °C", cards_only=True, brief="Temp."),
     "pcie": Shown("PCIe", BYTES_A_SECOND, lambda value: f"{figures.size(int(value))}/s", cards_only=True),
+    "nvlink": Shown("NVLink", BYTES_A_SECOND, lambda value: f"{figures.size(int(value))}/s", cards_only=True),
 }
 
 
@@ -56,6 +62,8 @@ class HistoryPlot(TimePlot):
 
     def __init__(self, theme: ThemeManager, history: DeviceHistory, parent: QWidget | None = None) -> None:
         self.tabs = _tabs()
+        self._theme_of_legend = theme
+        self._span_name = USUAL_SPAN
         self.moment = Label("", "caption")
         self.span = Option("", theme, "How far back the plot shows")
         view = TimeView()
@@ -66,6 +74,8 @@ class HistoryPlot(TimePlot):
         self._rows: tuple[DeviceRow, ...] = ()
         self._metrics: list[Metric] = []
         self._seconds = float(SPANS[USUAL_SPAN])
+        self._brief = False
+        self._given: dict[str, tuple[object, ...]] = {}
         self.span.set_menu(self._span_menu())
         self.set_span(USUAL_SPAN)
         self.canvas.show_times(True)
@@ -80,7 +90,8 @@ class HistoryPlot(TimePlot):
     def set_span(self, name: str) -> None:
         """Show this much of the past."""
         self._seconds = float(SPANS[name])
-        self.span.set_text(f"Last {name}")
+        self._span_name = name
+        self.span.set_text(self._span_text())
         self._show_span(anew=True)
         self.draw_soon()
 
@@ -88,13 +99,29 @@ class HistoryPlot(TimePlot):
         """Draw what is new of these devices; the host only where there is no card to compare with."""
         cards = tuple(row for row in rows if row.place is not None and not row.instance)
         before, self._rows = self._rows, cards or tuple(row for row in rows if row.key == HOST)
-        self._offer([metric for metric, shown in METRICS.items() if cards or not shown.cards_only])
+        self._offer([metric for metric in METRICS if self._is_offered(metric, [row.key for row in cards])])
         if [row.key for row in before] != [row.key for row in self._rows]:
             self._make_curves()
         self._feed()
         self.refresh()
 
+    def set_brief(self, brief: bool) -> None:
+        """Shorten the names of the tabs where room is short, or no longer."""
+        if brief != self._brief:
+            self._brief = brief
+            self.tabs.setStyleSheet(_CLOSE_TABS if brief else "")
+            for tab, metric in enumerate(self._metrics):
+                self.tabs.setTabText(tab, self._tab(metric))
+            self.span.set_text(self._span_text())
+
+    def draw_soon(self) -> None:
+        """Draw at once what belongs into the window of time as it is now."""
+        self._give_curves()
+        super().draw_soon()
+
     def _lay_out(self) -> None:
+        self.legend.deleteLater()
+        self.legend = DeviceLegend(self._theme_of_legend)
         self.body.setContentsMargins(2 * GRID - 4, GRID + 2, 2 * GRID - 4, GRID)
         self.body.setSpacing(GRID // 2)
         self.header.addWidget(self.title)
@@ -109,6 +136,19 @@ class HistoryPlot(TimePlot):
         self.body.addWidget(self.canvas, 1)
         self.body.addLayout(foot)
 
+    def _is_offered(self, metric: Metric, cards: list[str]) -> bool:
+        """NVLink only where a card has shown that it has some; else what is measured of any device there is."""
+        if metric == "nvlink":
+            return self._history.has(metric, cards)
+        return bool(cards) or not METRICS[metric].cards_only
+
+    def _tab(self, metric: Metric) -> str:
+        shown = METRICS[metric]
+        return shown.brief or shown.title if self._brief else shown.title
+
+    def _span_text(self) -> str:
+        return self._span_name if self._brief else f"Last {self._span_name}"
+
     def _offer(self, metrics: list[Metric]) -> None:
         if metrics == self._metrics:
             return
@@ -117,7 +157,8 @@ class HistoryPlot(TimePlot):
         while self.tabs.count():
             self.tabs.removeTab(0)
         for metric in metrics:
-            self.tabs.addTab(METRICS[metric].title)
+            self.tabs.addTab(self._tab(metric))
+            self.tabs.setAccessibleTabName(self.tabs.count() - 1, METRICS[metric].title)
         self.tabs.setCurrentIndex(metrics.index(chosen) if chosen in metrics else 0)
         self.tabs.blockSignals(False)
         self._choose()
@@ -131,6 +172,7 @@ class HistoryPlot(TimePlot):
 
     def _make_curves(self) -> None:
         self.clear()
+        self._given.clear()
         for row in self._rows:
             self.add_curve(row.key, style_of(row.place))
 
@@ -141,16 +183,31 @@ class HistoryPlot(TimePlot):
         self.canvas.backdrop.clock = history.first
         self.time.set_extent(Extent(history.last - history.first))
         self._show_span()
-        for row in self._rows:
-            series = history.series(row.key, self.shown_metric)
-            if row.key not in self.names:
-                continue
-            if series is None:
-                self._curves[row.key].forget()
-            else:
-                self._curves[row.key].longest_gap = LONGEST_GAP * series.group
-                self.feed(row.key, series.column("time"), series.column("value"), history.first)
+        self._give_curves()
         self._tell()
+
+    def _give_curves(self) -> None:
+        """Hand over what of each curve is new, in as many points as the window of time has use for."""
+        for row in self._rows:
+            if row.key in self.names:
+                self._give(row.key)
+
+    def _give(self, key: str) -> None:
+        stretch, origin = self._stretch(key), self._history.first or 0.0
+        if stretch is None:
+            self._curves[key].forget()
+            self._given.pop(key, None)
+            return
+        newest = float(stretch.times[-1]) if len(stretch.times) else None
+        given = (self.shown_metric, stretch.period, len(stretch.times), newest)
+        if given != self._given.get(key):
+            self._given[key] = given
+            self.feed(key, stretch.times, stretch.values, origin, stretch.longest_gap)
+
+    def _stretch(self, key: str) -> Stretch | None:
+        window, crowded = self.time.window, max(1.0, len(self._rows) / UNCROWDED)
+        start = (self._history.first or 0.0) + window.start
+        return self._history.stretch(key, self.shown_metric, start, window.span * crowded)
 
     def _show_span(self, *, anew: bool = False) -> None:
         """Where there is more than the chosen span, show its end; where there is less, all."""
@@ -167,16 +224,33 @@ class HistoryPlot(TimePlot):
         if history.first is None:
             return
         at = history.last if cursor is None else history.first + cursor
-        self.moment.setText("" if cursor is None else time.strftime("at %H:%M:%S", time.localtime(at)))
+        self.moment.setText("" if cursor is None else self._moment(at))
         self.set_legend([Entry(row.name, style_of(row.place), self._value(row, at)) for row in self._rows])
 
+    def _moment(self, at: float) -> str:
+        """The moment at the crosshair, and what a point stands for where it is more than one figure."""
+        clock = time.strftime("at %H:%M:%S", time.localtime(at))
+        stretch = self._stretch(self._rows[0].key) if self._rows else None
+        if stretch is None or not stretch.period:
+            return clock
+        what = "highest" if self.shown_metric in PEAKS else "mean"
+        return f"{clock} · {what} of {duration(stretch.period)}"
+
     def _value(self, row: DeviceRow, at: float) -> str:
-        if row.lost:
-            return "· lost"
+        if row.gone:
+            return "· lost" if row.gone.startswith("lost") else ""
         value = self._history.value_at(row.key, self.shown_metric, at)
-        if value is None or len(self._rows) > MOST_VALUES:
+        if len(self._rows) > MOST_VALUES:
             return ""
+        if value is None:
+            return self._why_not(row)
         return f"· {METRICS[self.shown_metric].text(value)}"
+
+    def _why_not(self, row: DeviceRow) -> str:
+        """Why a device shows no such figure at all; nothing where it did not only at one moment."""
+        told = {"utilisation": row.utilisation, "power": row.power, "temperature": row.temperature}
+        shown = told.get(self.shown_metric)
+        return f"· {shown.text}" if shown and not shown.known and shown.text != NOTHING_YET else ""
 
     def _span_menu(self) -> QMenu:
         menu = QMenu("How far back", self)

@@ -19,9 +19,11 @@ from gpu_studio.ui.widgets.table import Table
 
 SIMULATED = "Simulated processes cannot be ended: there are none"
 NONE_CHOSEN = "Select a process first"
-_WIDE = 380
-_WIDTHS, _NARROW = {PID: 90, USER: 66, CARD: 72, MEMORY: 94}, {PID: 80, USER: 60, MEMORY: 82}
 BUSY = "A process is being ended"
+ELSEWHERE = "This system does not know the process: it runs outside of this container, and has to be ended there"
+_WIDE = 480
+_WIDTHS, _NARROW = {PID: 92, USER: 70, CARD: 74, MEMORY: 96}, {PID: 84, CARD: 70, MEMORY: 90}
+_ROW = 28
 
 
 class ProcessesPane(QWidget):
@@ -62,15 +64,17 @@ class ProcessesPane(QWidget):
         self.model.set_rows(on_cards(picture))
         if kept is not None:
             self._choose(kept)
+        self._allow()
         if not self.ending.busy and not self.words.property("told"):
             self.words.setText(_summary(picture))
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Where room is short the command is told rather than the card."""
+        """Where room is short the user stands behind the command."""
         super().resizeEvent(event)
         wide = self.width() >= _WIDE
         self.table.set_widths(_WIDTHS if wide else _NARROW, stretch=COMMAND)
-        self.table.setColumnHidden(CARD, not wide)
+        self.table.setColumnHidden(USER, not wide)
+        self.model.set_brief(not wide)
 
     def close_ending(self) -> None:
         """Look no more after a process that is being ended."""
@@ -81,17 +85,18 @@ class ProcessesPane(QWidget):
         self.filter.setAccessibleName("Filter the processes")
         self.filter.setClearButtonEnabled(True)
         self.table.set_widths(_WIDTHS, stretch=COMMAND)
+        self.table.set_row_height(_ROW)
         self.table.setSortingEnabled(True)
         self.table.sortByColumn(MEMORY, Qt.SortOrder.DescendingOrder)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID - 2)
-        foot = QHBoxLayout()
-        foot.addWidget(self.words, 1)
-        foot.addWidget(self.end)
-        column.addWidget(self.filter)
+        head = QHBoxLayout()
+        head.addWidget(self.filter, 1)
+        head.addWidget(self.end)
+        column.addLayout(head)
         column.addWidget(self.table, 1)
-        column.addLayout(foot)
+        column.addWidget(self.words)
 
     def _choose(self, wanted: OnCard) -> None:
         key = self.model.key(wanted)
@@ -101,13 +106,23 @@ class ProcessesPane(QWidget):
             self.table.selectRow(self._proxy.mapFromSource(self.model.index(place, 0)).row())
 
     def _allow(self) -> None:
-        why_not = SIMULATED if self._simulated else BUSY if self.ending.busy else "" if self.chosen else NONE_CHOSEN
+        why_not = self._why_not()
         self.end.setEnabled(not why_not)
         self.end.setToolTip(why_not or "Ask the process to end; it is killed if it has not after 5 s")
 
+    def _why_not(self) -> str:
+        chosen = self.chosen
+        if self._simulated:
+            return SIMULATED
+        if self.ending.busy:
+            return BUSY
+        if chosen is None:
+            return NONE_CHOSEN
+        return ELSEWHERE if chosen.process.command is None else ""
+
     def _end_chosen(self) -> None:
         chosen = self.chosen
-        if chosen is None or self._simulated:
+        if chosen is None or self._why_not():
             return
         if chosen.mine:
             self.ending.end(chosen.process.pid)

@@ -1,0 +1,34 @@
+"""The cards as CSV."""
+
+from __future__ import annotations
+
+import csv
+
+from watched_machine import watched
+
+from gpu_studio.cli import devices_document
+from gpu_studio.hardware.simulated.profiles import profile
+from gpu_studio.hardware.spreadsheet import COLUMNS, FIGURES, csv_lines
+
+
+def test_that_the_window_writes_what_the_terminal_writes() -> None:
+    with watched(profile("broken")) as broken:
+        broken.begin()
+        broken.run(5)
+        lines = csv_lines(broken.picture)
+        assert lines == devices_document.csv_lines(broken.picture)
+    heading, *rows = csv.reader(lines)
+    assert heading == list(COLUMNS)
+    assert len(rows) == 5
+    for row in rows:
+        assert all(cell for name, cell in zip(heading, row, strict=True) if name in FIGURES), row
+
+
+def test_that_a_reason_stands_where_a_figure_is_not_known() -> None:
+    with watched(profile("broken")) as broken:
+        broken.begin()
+        rows = list(csv.DictReader(csv_lines(broken.picture)))
+    assert rows[1]["gone"] == rows[1]["power_w"] == "lost: the driver no longer answers for it"
+    assert rows[2]["power_w"] == "no permission"
+    assert rows[3]["utilisation_percent"].startswith("asleep")
+    assert float(rows[0]["power_w"]) > 0
