@@ -37,12 +37,17 @@ class Started(Event, tag="started", frozen=True):
 
 
 class LogicalDevice(msgspec.Struct, kw_only=True, frozen=True):
-    """What TensorFlow sees: `name` is `GPU:0`; `physical` the device it was carved from; `limit_mib` None: no limit."""
+    """What TensorFlow sees: `name` is `GPU:0`; `physical` the device it was carved from; `limit_mib` None: no limit.
+
+    `uuid` and `bus_id` (`0000:2d:00.0`) say which card that device is; None where it is none, or nobody told.
+    """
 
     name: str
     physical: str
     limit_mib: int | None = None
     description: str = ""
+    uuid: str | None = None
+    bus_id: str | None = None
 
 
 class Devices(Event, tag="devices", frozen=True):
@@ -88,10 +93,39 @@ class Model(Event, tag="model", frozen=True):
     precision: str
 
 
+class AskedPlace(msgspec.Struct, kw_only=True, frozen=True):
+    """Where a layer was to be: several devices share its units where it is split, and one of all joins its output."""
+
+    layer: str
+    devices: list[str]
+    joined_on: str = ""
+
+
+class Crossing(msgspec.Struct, kw_only=True, frozen=True):
+    """What goes from one device to another in a step: `tensors`, `bytes` in all; None where a shape is not known.
+
+    `source` and `target` are the layers that make and take it; empty for what belongs to no layer: the data, the
+    loss, the step counter. `way` is `forward`, `backward`, `update` or `other`.
+    """
+
+    source: str
+    target: str
+    way: str
+    from_device: str
+    to_device: str
+    tensors: int
+    bytes: int | None
+
+
 class Placement(Event, tag="placement", frozen=True):
-    """Where operations really ran: a row is layer, pass (forward, backward, update), device, number of operations."""
+    """Where operations really ran: a row is layer, pass (forward, backward, update), device, number of operations.
+
+    Read from the graphs that TensorFlow executed in the first step; `asked` is what the plan wanted.
+    """
 
     rows: list[tuple[str, str, str, int]]
+    asked: list[AskedPlace] = []
+    crossings: list[Crossing] = []
 
 
 class StateChanged(Event, tag="state", frozen=True):

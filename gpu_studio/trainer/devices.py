@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
+from msgspec.structs import replace
 
 from gpu_studio.plan import Devices
 from gpu_studio.runs.events import LogicalDevice
 from gpu_studio.trainer.errors import TrainerError
+from gpu_studio.trainer.identities import NO_CARD, CardIdentity, identities
 
 
 def set_up(devices: Devices) -> list[LogicalDevice]:
@@ -69,18 +71,31 @@ def _carve(device: Any, slices_mib: Sequence[int]) -> None:
 
 def _logical(devices: Devices, physical: dict[str, Any]) -> list[LogicalDevice]:
     limits = {carve.device: carve.slices_mib for carve in devices.carve}
+    described = {device.name: _describe(device) for device in physical.values()}
+    known = identities({name: card for name, card in described.items() if "GPU" in name})
     rows = []
     for kind in ("GPU", "CPU"):
         slices = [
-            (name, limit, _describe(device))
+            _slice(name, limit, described[device.name], known.get(device.name, NO_CARD))
             for name, device in physical.items()
             if device.device_type == kind
             for limit in limits.get(name) or (0,)
         ]
         names = [logical.name.removeprefix("/device:") for logical in tf.config.list_logical_devices(kind)]
-        for logical, (name, limit, description) in zip(names, slices, strict=True):
-            rows.append(LogicalDevice(name=logical, physical=name, limit_mib=limit or None, description=description))
+        rows += [replace(one, name=logical) for logical, one in zip(names, slices, strict=True)]
     return rows
+
+
+def _slice(physical: str, limit_mib: int, description: str, card: CardIdentity) -> LogicalDevice:
+    """A slice of a physical device, which TensorFlow has not named yet."""
+    return LogicalDevice(
+        name="",
+        physical=physical,
+        limit_mib=limit_mib or None,
+        description=description,
+        uuid=card.uuid,
+        bus_id=card.bus_id,
+    )
 
 
 def _describe(device: Any) -> str:

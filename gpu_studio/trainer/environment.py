@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpu_studio.plan import Devices, Plan
+from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.trainer.errors import PlanRefused
 
 HIDE_ALL = "-1"
@@ -12,7 +13,7 @@ HIDE_ALL = "-1"
 
 def settings_for(plan: Plan, environ: Mapping[str, str]) -> dict[str, str | None]:
     """Variables to set before `import tensorflow`, and (None) to take away. Raises PlanRefused."""
-    if plan.devices.carve and environ.get("TF_GPU_ALLOCATOR") == "cuda_malloc_async":
+    if next(allocator(plan, environ), None):
         raise PlanRefused(
             "TF_GPU_ALLOCATOR=cuda_malloc_async gives all slices of a card one common pool, so a carve has no limits.",
             ["Unset TF_GPU_ALLOCATOR.", "Or take the carve out of the plan."],

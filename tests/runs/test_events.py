@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.runs.events import Epoch, LearningRate, Log, Steps, as_dict, decode, encode
+from gpu_studio.runs.events import Devices, Epoch, LearningRate, Log, LogicalDevice, Steps, as_dict, decode, encode
 
 numbers = st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False))
 
@@ -50,6 +50,20 @@ def test_that_a_value_json_has_no_word_for_is_refused():
 def test_that_fields_of_a_later_version_are_ignored():
     line = b'{"event":"log","message":"x","seq":1,"time":2.0,"colour":{"a":[1]}}'
     assert decode(line) == Log(message="x", seq=1, time=2.0)
+
+
+@given(st.none() | st.text(max_size=40), st.none() | st.text(max_size=12))
+def test_that_a_device_brings_the_card_that_it_was_carved_from(uuid, bus_id):
+    device = LogicalDevice(name="GPU:1", physical="GPU:0", limit_mib=1024, uuid=uuid, bus_id=bus_id)
+    event = Devices(logical=[device], replicas=["GPU:1"], strategy="mirrored")
+    assert decode(encode(event)) == event
+
+
+def test_that_a_device_of_an_older_version_has_no_known_card():
+    device = b'{"name":"GPU:0","physical":"GPU:0","limit_mib":null,"description":"NVIDIA L4"}'
+    line = b'{"event":"devices","seq":1,"time":2.0,"logical":[%s],"replicas":["GPU:0"],"strategy":"none"}' % device
+    (found,) = decode(line).logical
+    assert (found.uuid, found.bus_id, found.description) == (None, None, "NVIDIA L4")
 
 
 @given(st.binary(max_size=60))

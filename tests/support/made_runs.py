@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -28,12 +28,17 @@ Ending = Literal["none", "completed", "stopped", "failed"]
 
 @dataclass
 class Script:
-    """What the run shall have been. `steps` are steps an epoch; a call is `per_call` steps and takes `call_seconds`."""
+    """What the run shall have been. `steps` are steps an epoch; a call is `per_call` steps and takes `call_seconds`.
+
+    `per_card` devices are carved from each card, and `identities` has the UUID and PCI address of `GPU:0`, `GPU:1` …
+    """
 
     name: str = "digits on four devices"
     devices: int = 4
     kind: Literal["GPU", "CPU"] = "GPU"
     limit_mib: int | None = 1024
+    per_card: int = 1
+    identities: Sequence[tuple[str | None, str | None]] = ()
     epochs: int = 30
     trained: float = 20.6
     steps: int = 200
@@ -78,8 +83,7 @@ class RunMaker:
         yield events.Started(run=self.run.id, plan=script.name, pid=1, host="here", gpu_studio="0", python="3.11")
         self.now += 1.4
         names = [f"{script.kind}:{index}" for index in range(script.devices)]
-        limit = script.limit_mib if script.kind == "GPU" else None
-        logical = [events.LogicalDevice(name=name, physical=f"{script.kind}:0", limit_mib=limit) for name in names]
+        logical = [self.logical(index) for index in range(script.devices)]
         yield events.Devices(logical=logical, replicas=names, strategy="mirrored", all_reduce="ring", tensorflow="2.21")
         yield events.Model(
             name="mlp", parameters=335_114, trainable=335_114, layers=[], data="digits",
@@ -91,6 +95,16 @@ class RunMaker:
         yield self.memory(0.02)
         self.now += 0.6
         yield events.StateChanged(state="running")
+
+    def logical(self, index: int) -> events.LogicalDevice:
+        script = self.script
+        if script.kind == "CPU":
+            return events.LogicalDevice(name=f"CPU:{index}", physical="CPU:0")
+        card = index // script.per_card
+        uuid, bus_id = script.identities[card] if card < len(script.identities) else (None, None)
+        return events.LogicalDevice(
+            name=f"GPU:{index}", physical=f"GPU:{card}", limit_mib=script.limit_mib, uuid=uuid, bus_id=bus_id
+        )
 
     def call(self, call: int) -> Iterator[Event]:
         script, first = self.script, call * self.script.per_call

@@ -79,7 +79,7 @@ def test_that_a_live_run_is_shown_with_state_progress_and_curves(page, show, liv
     assert page.header.badge.state == "running"
     assert page.header.line.text.startswith("epoch 4 of 30 · step 700 · ")
     assert page.header.bar.value() == pytest.approx(1000 * 700 / 6000, abs=2)
-    assert [entry.name for entry in page.charts.memory.legend.entries] == ["GPU:0", "GPU:1", "GPU:2", "GPU:3"]
+    assert [entry.name for entry in page.charts.devices.legend.entries] == ["GPU:0", "GPU:1", "GPU:2", "GPU:3"]
     assert [meter.now.name for meter in page.now.meters] == ["GPU:0", "GPU:1", "GPU:2", "GPU:3"]
     assert page.charts.metrics.title.text() == "Accuracy"
     assert all(len(curve._line.getData()[0]) for plot in page.charts.plots for curve in plot.canvas._curves)
@@ -236,7 +236,7 @@ def test_that_another_run_takes_the_place_of_the_first_whole(page, show, live_ru
     page.charts.time.zoom(1.0, 2.0)
     show(make_run(runs_dir, Script(kind="CPU", devices=2, trained=1, epochs=1, name="another", ending="completed")))
     assert page.header.name.text() == "another"
-    assert page.charts.memory.names == ["host", "CPU:0", "CPU:1"]
+    assert page.charts.devices.names == ["host", "CPU:0", "CPU:1"]
     assert [meter.now.name for meter in page.now.meters] == ["CPU:0", "CPU:1", "host"]
     assert page.charts.time.window.whole
     assert page.details.log.events.toPlainText().count("epoch 1 ") == 1
@@ -270,7 +270,7 @@ def test_that_the_page_changes_its_colours_with_the_theme(page, show, theme, liv
     show(live_run)
     theme.set_mode("light")
     assert page.charts.loss.canvas.backdrop.tokens is LIGHT
-    image = page.charts.memory.grab().toImage()
+    image = page.charts.devices.grab().toImage()
     found = {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
     assert {LIGHT.devices[0], LIGHT.devices[3]} <= found
     assert not found & {DARK.devices[0], DARK.surface}
@@ -316,7 +316,7 @@ def test_that_a_long_name_leaves_room_for_the_headline(page, show, runs_dir):
 
 def test_that_a_plot_takes_the_focus_by_a_click(qtbot, page, show, live_run):
     show(live_run)
-    canvas = page.charts.memory.canvas
+    canvas = page.charts.devices.canvas
     qtbot.mouseClick(canvas.viewport(), Qt.MouseButton.LeftButton)
     qtbot.waitUntil(canvas.hasFocus)
     assert not canvas.backdrop.focused

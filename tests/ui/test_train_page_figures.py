@@ -20,7 +20,7 @@ from gpu_studio.ui.models.outcome import outcome
 from gpu_studio.ui.models.output_log import OutputLog
 from gpu_studio.ui.models.readout import readout
 from gpu_studio.ui.models.run_log import RunLog
-from gpu_studio.ui.pages.train.memory_plot import caption, limits
+from gpu_studio.ui.pages.train.memory_lines import caption, limits
 from gpu_studio.ui.units import THIN
 
 

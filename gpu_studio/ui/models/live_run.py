@@ -13,6 +13,7 @@ from gpu_studio.runs.history import History
 from gpu_studio.runs.state import state_of
 from gpu_studio.runs.tail import Tail
 from gpu_studio.ui.models.calls import Calls
+from gpu_studio.ui.models.card_record import CardRecord
 from gpu_studio.ui.models.run_log import RunLog
 from gpu_studio.ui.models.stopper import Stopper
 
@@ -34,7 +35,8 @@ class LiveRun(QObject):
 
     The directory is read on this thread in slices of about 8 ms, so that a run of many hours opens without the window
     standing still: until `loaded`, `state` is None. While the trainer lives, new events are read ten times a second,
-    and twice a second it is asked whether the trainer lives at all.
+    and twice a second it is asked whether the trainer lives at all. What was recorded of the machine is in `record`,
+    which is read a little beyond the end.
 
     `changed` says that events were read, once a slice; `state_changed` brings the new state; `waiting_changed` that
     `waiting_for` is another; `ended` comes once; `status` has something to say to the person. Where the directory can
@@ -54,6 +56,7 @@ class LiveRun(QObject):
         self.history = History()
         self.calls = Calls()
         self.log = RunLog()
+        self.record = CardRecord(run.hardware_file, self)
         self.stopper: Stopper | None = None
         self.problem = ""
         self._tail = Tail(run.events_file)
@@ -88,9 +91,14 @@ class LiveRun(QObject):
     def start(self) -> None:
         """Begin to read, with the event loop's next turn."""
         self._timer.start(0)
+        self.record.start()
 
     def close(self) -> None:
         """Read no more. The trainer goes on as it is."""
+        self._leave()
+        self.record.close()
+
+    def _leave(self) -> None:
         self._timer.stop()
         if self.stopper is not None:
             self.stopper.close()
@@ -208,5 +216,6 @@ class LiveRun(QObject):
         if before != self._state:
             self.state_changed.emit(self._state)
         if self.history.ended:
-            self.close()
+            self._leave()
+            self.record.finish()
             self.ended.emit()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from PySide6.QtCore import Qt, QTimer, Signal
@@ -10,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedLayout, QVBoxLayou
 
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.summary import plan_name
+from gpu_studio.ui.models.card_readout import card_rows
 from gpu_studio.ui.models.figures import count
 from gpu_studio.ui.models.headline import headline
 from gpu_studio.ui.models.live_run import LiveRun
@@ -23,6 +25,7 @@ from gpu_studio.ui.pages.train.header import RunHeader
 from gpu_studio.ui.pages.train.now_panel import NowPanel
 from gpu_studio.ui.pages.train.outcome_banner import OutcomeBanner
 from gpu_studio.ui.pages.train.stop_banner import StopBanner
+from gpu_studio.ui.settings import Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 
@@ -44,16 +47,16 @@ class TrainPage(QWidget):
     state_changed = Signal(str)
     status = Signal(str)
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: ThemeManager, settings: Settings | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("page")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._run: LiveRun | None = None
         self._ticks = 0
-        self._shown_revision = -1
+        self._shown_revision = self._shown_record = -1
         self.header = RunHeader(theme)
         self.outcome, self.stop_offer = OutcomeBanner(), StopBanner()
-        self.charts, self.now, self.details = Charts(theme), NowPanel(theme), DetailsCard(theme)
+        self.charts, self.now, self.details = Charts(theme, settings), NowPanel(theme), DetailsCard(theme)
         self._timer = QTimer(self)
         self._timer.setInterval(TICK_MS)
         self._timer.timeout.connect(self._tick)
@@ -82,7 +85,8 @@ class TrainPage(QWidget):
         run.waiting_changed.connect(self._show_waiting)
         run.ended.connect(self._end)
         run.status.connect(self.status)
-        self._shown_revision = -1
+        run.record.caught_up.connect(self._draw_late)
+        self._shown_revision = self._shown_record = -1
         self.charts.restart()
         self.now.restart()
         self.details.restart(run)
@@ -149,6 +153,13 @@ class TrainPage(QWidget):
             self._show_figures()
         self.details.refresh(self._run)
 
+    def _draw_late(self) -> None:
+        """Draw what was recorded of the machine after the last event, or is read after it."""
+        if self._run is not None and self.isVisible() and not self._timer.isActive():
+            self.charts.refresh(self._run)
+            self.charts.devices.draw_soon()
+            self._show_figures()
+
     def _draw(self) -> None:
         """Bring everything up to date at once."""
         if self._run is not None and self.isVisible():
@@ -159,7 +170,12 @@ class TrainPage(QWidget):
 
     def _show_figures(self) -> None:
         run = self._run
-        if run is None or run.history.revision == self._shown_revision:
+        if run is None:
+            return
+        if run.record.revision != self._shown_record:
+            self._shown_record = run.record.revision
+            self._show_readout()
+        if run.history.revision == self._shown_revision:
             return
         self._shown_revision = run.history.revision
         self._show_line()
@@ -185,8 +201,10 @@ class TrainPage(QWidget):
 
     def _show_readout(self) -> None:
         if self._run is not None:
-            moment, metric = self.charts.time.cursor, self.charts.metrics.chosen
-            self.now.set_readout(readout(self._run.history, self._run.calls, moment, metric))
+            run, moment, metric = self._run, self.charts.time.cursor, self.charts.metrics.chosen
+            found = readout(run.history, run.calls, moment, metric)
+            rows = card_rows(run.history, run.record, self.charts.devices.view, moment)
+            self.now.set_readout(found and replace(found, rows=(*found.rows, *rows)))
 
     def _show_state(self, state: str) -> None:
         self.header.set_state(self._run.state if self._run else None)
@@ -224,6 +242,7 @@ class TrainPage(QWidget):
         self.outcome.details_pressed.connect(self._show_details)
         self.charts.time.cursor_changed.connect(self._show_readout)
         self.charts.metrics.metric_changed.connect(self._show_readout)
+        self.charts.devices.view_changed.connect(self._show_readout)
 
     def _escalate(self) -> None:
         if self._run is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gpu_studio.ui.models.live_run import LiveRun
+from gpu_studio.ui.pages.train.device_plot import DevicePlot
 from gpu_studio.ui.pages.train.loss_plot import LossPlot
 from gpu_studio.ui.pages.train.marks import marks, marks_version
-from gpu_studio.ui.pages.train.memory_plot import MemoryPlot
 from gpu_studio.ui.pages.train.metric_plot import MetricPlot
+from gpu_studio.ui.settings import Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.plots.time_plot import TimePlot
 from gpu_studio.ui.widgets.plots.time_view import TimeView
@@ -18,33 +19,33 @@ _BETWEEN = 12
 
 
 class Charts(QWidget):
-    """Loss, metric and memory of one run. `refresh` draws what has changed since the last time, and nothing else."""
+    """Loss, metric and devices of one run. `refresh` draws what has changed since the last time, and nothing else."""
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: ThemeManager, settings: Settings | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.time = TimeView(self)
         self.loss = LossPlot(theme, self.time)
         self.metrics = MetricPlot(theme, self.time)
-        self.memory = MemoryPlot(theme, self.time)
+        self.devices = DevicePlot(theme, self.time, settings)
         self._shown: dict[str, object] = {}
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(_BETWEEN)
         for plot, share in zip(self.plots, (6, 5, 6), strict=True):
             column.addWidget(plot, share)
-        self.memory.canvas.show_times(True)
+        self.devices.canvas.show_times(True)
         self.metrics.hide()
 
     @property
     def plots(self) -> tuple[TimePlot, TimePlot, TimePlot]:
         """The plots from the top."""
-        return self.loss, self.metrics, self.memory
+        return self.loss, self.metrics, self.devices
 
     def restart(self) -> None:
         """Forget the run that was shown."""
         self._shown.clear()
         self.time.restart()
-        self.memory.clear()
+        self.devices.restart()
         self.loss.forget()
         self.metrics.forget()
         self.metrics.hide()
@@ -60,8 +61,8 @@ class Charts(QWidget):
             self.loss.show_epochs(history)
             self.metrics.show_epochs(history)
             self.metrics.setVisible(self.metrics.chosen is not None)
-        if self._is_new("memory", sum(series.total for series in history.memory.values())):
-            self.memory.show_memory(history)
+        if self._is_new("devices", _devices_version(run)):
+            self.devices.show_devices(history, run.record)
         if self._is_new("marks", marks_version(history)):
             found = marks(history)
             for plot in self.plots:
@@ -78,3 +79,9 @@ class Charts(QWidget):
         before = self._shown.get(what)
         self._shown[what] = version
         return before != version
+
+
+def _devices_version(run: LiveRun) -> tuple[object, ...]:
+    """Changes exactly when there is something new of the devices, or of whether more will come."""
+    told = sum(series.total for series in run.history.memory.values())
+    return told, run.record.revision, run.history.devices is None, run.history.ended

@@ -103,6 +103,10 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
         """Measure heights by this scale from the next `redraw` on."""
         self._backdrop.scale = scale
 
+    def set_nothing(self, words: str) -> None:
+        """Say this from the next `redraw` on where no curve has a point in sight."""
+        self._nothing = words
+
     def set_marks(self, marks: Marks) -> None:
         """Show these moments."""
         self._backdrop.marks = marks

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QElapsedTimer
 from PySide6.QtGui import QShowEvent
@@ -83,12 +84,23 @@ class TimePlot(Card):
         self._stale = True
         return curve
 
+    def show_curves(self, styles: Mapping[str, Style]) -> None:
+        """Have curves with these names and looks, from the backmost; nothing is done where they are there already."""
+        if list(styles.items()) != [(name, curve.style) for name, curve in self._curves.items()]:
+            self._remove_curves()
+            for name, style in styles.items():
+                self.add_curve(name, style)
+
     def clear(self) -> None:
         """Take all curves away, and what belongs to them."""
+        self._remove_curves()
+        self.forget()
+
+    def _remove_curves(self) -> None:
         for curve in self._curves.values():
             self.canvas.remove_curve(curve)
         self._curves.clear()
-        self.forget()
+        self._stale = True
 
     def forget(self) -> None:
         """Keep the curves, but nothing of what they showed."""
@@ -99,8 +111,12 @@ class TimePlot(Card):
         self.set_legend(())
         self.draw_soon()
 
-    def feed(self, name: str, times: Array, values: Array, origin: float) -> None:
-        """Give a curve its series: sorted times, shape (points,), where `origin` is the run's start."""
+    def feed(self, name: str, times: Array, values: Array, origin: float, longest_gap: float = math.inf) -> None:
+        """Give a curve its series: sorted times, shape (points,), where `origin` is the run's start.
+
+        The line is broken where nothing is known for longer than `longest_gap` seconds.
+        """
+        self._curves[name].longest_gap = longest_gap
         self._curves[name].set_series(times, values, origin)
         self._stale = True
 

@@ -1,0 +1,162 @@
+"""The plot of a run's devices: memory, utilisation or power, each device in its colour and dash."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QTabBar, QWidget
+
+from gpu_studio.runs.history import History
+from gpu_studio.ui.models.card_figures import Figure
+from gpu_studio.ui.models.card_record import CardRecord
+from gpu_studio.ui.models.run_cards import run_cards
+from gpu_studio.ui.pages.train.drawing import Drawing
+from gpu_studio.ui.pages.train.figure_lines import figure_drawing
+from gpu_studio.ui.pages.train.memory_lines import memory_drawing
+from gpu_studio.ui.settings import Setting, Settings
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.theme.tokens import GRID
+from gpu_studio.ui.widgets.option import Option
+from gpu_studio.ui.widgets.painted_line import PaintedLine
+from gpu_studio.ui.widgets.plots.gestures import HELP
+from gpu_studio.ui.widgets.plots.scale import BYTES, PERCENT, WATTS, Scale
+from gpu_studio.ui.widgets.plots.time_plot import TimePlot
+from gpu_studio.ui.widgets.plots.time_view import TimeView
+
+CARDS = Setting("train/cards", "auto", "Whether the memory plot shows the cards: auto, shown or hidden.")
+VIEWS: Final[dict[Figure, tuple[str, Scale]]] = {
+    "memory": ("Memory", BYTES),
+    "utilisation": ("Utilisation", PERCENT),
+    "power": ("Power", WATTS),
+}
+_ABOUT_CARDS = "Draw all that is in use there, for any program: faintly, in the colour of the device"
+_WANTED: Final[dict[str, bool | None]] = {"shown": True, "hidden": False}
+
+
+class DevicePlot(TimePlot):
+    """A tab for each figure; in the memory's a switch for what is in use on the card beside TensorFlow's part of it.
+
+    `view_changed` says that another tab is shown. The switch is remembered in `settings`, where there are any.
+    """
+
+    view_changed = Signal()
+
+    def __init__(
+        self, theme: ThemeManager, time: TimeView, settings: Settings | None = None, parent: QWidget | None = None
+    ) -> None:
+        self.tabs = _tabs()
+        super().__init__("Memory", theme, time, parent, nothing="no sample in sight")
+        self._settings = settings
+        self._cards = settings.get(CARDS) if settings else CARDS.default
+        self._shown: tuple[History, CardRecord] | None = None
+        self._views: list[Figure] = []
+        self.cards = Option.switch("card", theme, _ABOUT_CARDS)
+        self.cards.clicked.connect(self._choose_cards)
+        self.cards.hide()
+        self.caption = PaintedLine(theme, "caption", side=Qt.AlignmentFlag.AlignRight)
+        self.options.setSpacing(GRID)
+        self.options.addWidget(self.caption, 1)
+        self.options.addWidget(self.cards)
+        self.canvas.set_scale(BYTES)
+        self.tabs.currentChanged.connect(self._choose_view)
+        self._offer(["memory", "utilisation"])
+
+    @property
+    def view(self) -> Figure:
+        """What is shown."""
+        return self._views[max(self.tabs.currentIndex(), 0)]
+
+    def show_devices(self, history: History, record: CardRecord) -> None:
+        """Draw what is known of the run's devices, soon."""
+        self._shown = history, record
+        if history.started is not None:
+            self._offer(_views(history, record))
+            self._show(self._drawing(history, record), history.started.time)
+
+    def restart(self) -> None:
+        """Forget the run that was shown."""
+        self._shown = None
+        self.caption.set_text("")
+        self.cards.hide()
+        self.clear()
+
+    def _lay_out(self) -> None:
+        super()._lay_out()
+        self.header.insertWidget(0, self.tabs)
+        self.title.hide()
+
+    def _drawing(self, history: History, record: CardRecord) -> Drawing:
+        if self.view == "memory":
+            return memory_drawing(history, record, _WANTED.get(self._cards))
+        return figure_drawing(history, record, self.view)
+
+    def _show(self, drawing: Drawing, origin: float) -> None:
+        self.show_curves({line.name: line.style for line in drawing.lines})
+        for line in drawing.lines:
+            self.feed(line.name, line.times, line.values, origin, line.longest_gap)
+        self.canvas.set_nothing(drawing.nothing)
+        self.canvas.set_limits(drawing.limits)
+        self.set_legend(drawing.entries)
+        self.caption.set_text(*drawing.caption)
+        self._show_switch(drawing)
+
+    def _show_switch(self, drawing: Drawing) -> None:
+        self.cards.setVisible(bool(drawing.cards))
+        self.cards.setChecked(drawing.cards_shown)
+        if drawing.cards and drawing.cards != self.cards.text():
+            self.cards.set_text(drawing.cards)
+
+    def _choose_cards(self, on: bool) -> None:
+        self._cards = "shown" if on else "hidden"
+        if self._settings is not None:
+            self._settings.set(CARDS, self._cards)
+        self._again()
+
+    def _choose_view(self, _index: int = 0) -> None:
+        title, scale = VIEWS[self.view]
+        self.set_title(title)
+        self.canvas.set_scale(scale)
+        self._again()
+        self.view_changed.emit()
+
+    def _again(self) -> None:
+        if self._shown is not None:
+            self.show_devices(*self._shown)
+            self.draw_soon()
+
+    def _offer(self, views: list[Figure]) -> None:
+        """Offer these figures, and keep showing the one that is shown if it is among them."""
+        if views == self._views:
+            return
+        shown = self.view if self._views else "memory"
+        self.tabs.blockSignals(True)
+        for view in self._views:
+            if view not in views:
+                self.tabs.removeTab(self._views.index(view))
+        for place, view in enumerate(views):
+            if view not in self._views:
+                self.tabs.insertTab(place, VIEWS[view][0])
+        self._views = views
+        self.tabs.setCurrentIndex(views.index(shown) if shown in views else 0)
+        self.tabs.blockSignals(False)
+        if shown != self.view:
+            self._choose_view()
+
+
+def _views(history: History, record: CardRecord) -> list[Figure]:
+    powered = [card.key for card in run_cards(history.devices, record.known)]
+    return ["memory", "utilisation", "power"] if record.figures.has("power", powered) else ["memory", "utilisation"]
+
+
+def _tabs() -> QTabBar:
+    tabs = QTabBar()
+    tabs.setAccessibleName("Figure of the devices that is plotted")
+    tabs.setToolTip(HELP)
+    tabs.setDrawBase(False)
+    # As low as the titles of the plots above: height is what these plots are short of.
+    tabs.setStyleSheet("QTabBar::tab { padding: 2px 8px; margin: 0px 2px 0px 0px; }")
+    tabs.setExpanding(False)
+    tabs.setUsesScrollButtons(False)
+    tabs.setElideMode(Qt.TextElideMode.ElideNone)
+    return tabs

@@ -1,0 +1,107 @@
+"""What a plot of the run's devices shows: lines, their names, and words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from gpu_studio.ui.models.card_figures import HOST, Figure
+from gpu_studio.ui.models.card_record import CardRecord
+from gpu_studio.ui.models.run_cards import RunCard
+from gpu_studio.ui.theme.palette import mix
+from gpu_studio.ui.theme.tokens import Tokens
+from gpu_studio.ui.widgets.plots.backdrop import Limit
+from gpu_studio.ui.widgets.plots.curve import Style
+from gpu_studio.ui.widgets.plots.decimate import Array
+from gpu_studio.ui.widgets.plots.legend import Entry
+
+# The card's line goes with that of its logical device, in its colour and dash, and stands behind it.
+_FAINT: Final = 0.65
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """One curve: times in seconds since 1970, shape (points,), and as many values."""
+
+    name: str
+    style: Style
+    times: Array
+    values: Array
+    longest_gap: float = math.inf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawing:
+    """All of a plot. `lines` from the backmost; `caption` in full and in short; `nothing` stands where no line does.
+
+    `cards` is what the lines that can be left out are called, empty if there are none; `cards_shown` whether they are
+    among the lines.
+    """
+
+    lines: Sequence[Line] = ()
+    entries: Sequence[Entry] = ()
+    limits: Sequence[Limit] = ()
+    caption: tuple[str, str] = ("", "")
+    nothing: str = "no figure in sight"
+    cards: str = ""
+    cards_shown: bool = False
+
+
+@cache
+def style_of(place: int | None) -> Style:
+    """The line of the logical device with this number, or of the host."""
+    if place is None:
+        return Style(_host)
+    return Style(lambda tokens: tokens.device_colour(place), Tokens.device_dash(place))
+
+
+@cache
+def faint_style_of(place: int | None) -> Style:
+    """The same line, fainter: of the whole card, or of the whole host."""
+    strong = style_of(place)
+    return Style(lambda tokens: mix(strong.colour(tokens), tokens.surface, _FAINT), strong.dash)
+
+
+def card_lines(record: CardRecord, cards: Sequence[RunCard], figure: Figure, *, faint: bool = False) -> list[Line]:
+    """What the cards showed, each in the colour and dash of the first device carved from it."""
+    style = faint_style_of if faint else style_of
+    lines = [_recorded(record, card.key, figure, style(card.places[0])) for card in cards]
+    return [line for line in lines if line is not None]
+
+
+def host_lines(record: CardRecord, figure: Figure, *, faint: bool = False) -> list[Line]:
+    """What the host showed; none if that was not recorded."""
+    line = _recorded(record, HOST, figure, faint_style_of(None) if faint else style_of(None))
+    return [] if line is None else [line]
+
+
+def not_recorded(record: CardRecord, *, begins: bool) -> str:
+    """Why there is no figure of the machine, in words; empty if there is, or may be in a moment."""
+    if record.problem or not record.empty:
+        return record.problem
+    return "" if begins and not record.over else "the machine was not recorded beside this run"
+
+
+def simulated(record: CardRecord) -> str:
+    """What has to stand with figures of cards that are not there; empty for real ones."""
+    return f"simulated: {record.picture.simulated}" if record.picture.simulated else ""
+
+
+def joined(*parts: str) -> str:
+    """Those of the words that there are, one after the other."""
+    return " · ".join(filter(None, parts))
+
+
+def _recorded(record: CardRecord, key: str, figure: Figure, style: Style) -> Line | None:
+    series = record.figures.series(key, figure)
+    if series is None:
+        return None
+    gap = record.figures.longest_gap(key, figure)
+    return Line(f"{key} {figure}", style, series.column("time"), series.column("value"), gap)
+
+
+def _host(tokens: Tokens) -> str:
+    return tokens.host

@@ -1,0 +1,238 @@
+"""Which of the recorded cards a run trained on, and what they showed: joined by UUID or address, never by position."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_recordings import NO_UTILISATION, cards, fast, host, identities, used_mib
+from made_runs import MIB, Script, make_run
+
+from gpu_studio.hardware.samples import Cards, Fast, FastFigures, Host, Started
+from gpu_studio.runs.events import Devices, LogicalDevice
+from gpu_studio.runs.history import History
+from gpu_studio.runs.lineage import events_of, read_history
+from gpu_studio.ui.models.card_figures import HOST, LONGEST_GAP, MOST_POINTS, CardFigures
+from gpu_studio.ui.models.card_readout import MOST_ROWS, card_rows
+from gpu_studio.ui.models.card_record import CardRecord
+from gpu_studio.ui.models.run_cards import RunCard, run_cards, uses_cards
+from gpu_studio.ui.pages.train.figure_lines import figure_drawing
+from gpu_studio.ui.pages.train.memory_lines import memory_drawing
+
+EIGHT = cards("8xH100")
+BY_KEY = {card.card: card for card in EIGHT}
+
+
+def logical(name, uuid=None, bus_id=None):
+    return LogicalDevice(name=name, physical="GPU:0", uuid=uuid, bus_id=bus_id)
+
+
+def devices(*found):
+    return Devices(logical=list(found), replicas=[], strategy="mirrored")
+
+
+@pytest.fixture
+def record(qapp, tmp_path):
+    return CardRecord(tmp_path / "hardware.jsonl")
+
+
+def busy(time, percent):
+    return Fast(time=time, cards=[FastFigures(card="a", utilisation_percent=percent)])
+
+
+def fed(record, history, facts, *, seconds=3):
+    """The record of the last seconds of a run on these cards."""
+    first = history.last_time - seconds + 1
+    record.take(Cards(time=first, cards=list(facts)))
+    for second in range(seconds):
+        record.take(fast(facts, first + second, 0))
+        record.take(host(first + second, 0))
+    return record
+
+
+@given(st.permutations(range(8)), st.booleans(), st.booleans())
+def test_that_cards_are_joined_by_uuid_or_address_in_whatever_order_they_are_counted(order, with_uuid, upper):
+    seen = [EIGHT[place] for place in order]
+    found = run_cards(
+        devices(
+            *(
+                logical(
+                    f"GPU:{index}",
+                    card.uuid if with_uuid else None,
+                    f"0000{card.bus_id}".upper() if upper else card.bus_id,
+                )
+                for index, card in enumerate(seen)
+            )
+        ),
+        BY_KEY,
+    )
+    assert found == tuple(RunCard(card.card, (index,), (f"GPU:{index}",)) for index, card in enumerate(seen))
+
+
+def test_that_slices_of_one_card_are_one_card():
+    carved = [logical(f"GPU:{index}", EIGHT[index // 2].uuid) for index in range(4)]
+    found = run_cards(devices(*carved, logical("CPU:0")), BY_KEY)
+    assert [(card.key, card.places, card.label) for card in found] == [
+        (EIGHT[0].card, (0, 1), "GPU:0–1"),
+        (EIGHT[1].card, (2, 3), "GPU:2–3"),
+    ]
+
+
+def test_that_slices_that_do_not_follow_each_other_are_named_one_by_one():
+    assert RunCard("x", (0, 2), ("GPU:0", "GPU:2")).label == "GPU:0, 2"
+
+
+def test_that_a_device_of_which_nobody_told_its_card_has_none_even_where_there_is_but_one():
+    assert run_cards(devices(logical("GPU:0")), {EIGHT[0].card: EIGHT[0]}) == ()
+    assert run_cards(devices(logical("GPU:0", "GPU-another", EIGHT[0].bus_id)), BY_KEY) == ()
+    assert run_cards(None, BY_KEY) == ()
+    assert not uses_cards(None)
+    assert not uses_cards(devices(logical("CPU:0")))
+
+
+def test_that_a_mig_instance_is_found_by_its_own_uuid_and_not_taken_for_its_card(record):
+    card = cards("MIG")[0]
+    record.take(Cards(time=1.0, cards=[card]))
+    found = run_cards(devices(logical("GPU:0", card.instances[1].card, card.bus_id)), record.known)
+    assert [each.key for each in found] == [card.instances[1].card]
+
+
+def test_that_a_card_lost_at_first_is_found_under_the_key_that_has_its_figures(record):
+    lost = {card.bus_id: type(card)(card=card.bus_id, bus_id=card.bus_id, gone="lost") for card in EIGHT[:1]}
+    record.take(Cards(time=1.0, cards=list(lost.values())))
+    record.take(Cards(time=2.0, cards=EIGHT[:1]))
+    found = run_cards(devices(logical("GPU:0", bus_id=EIGHT[0].bus_id)), record.known)
+    assert [each.key for each in found] == [EIGHT[0].card]
+
+
+def test_that_the_curves_reach_back_to_the_beginning_in_bounded_memory():
+    figures = CardFigures()
+    for begin in range(0, 3 * MOST_POINTS, 100):
+        figures.add(busy(float(second), 100 if second == 5 else 10) for second in range(begin, begin + 100))
+    series = figures.series("a", "utilisation")
+    assert len(series) <= MOST_POINTS
+    assert series.column("time")[0] < 10
+    assert series.column("value").max() == 100
+    assert figures.longest_gap("a", "utilisation") > LONGEST_GAP
+
+
+def test_that_a_figure_that_is_missing_is_no_zero_and_an_old_one_is_not_of_now():
+    figures = CardFigures()
+    figures.add([Fast(time=1.0, cards=[FastFigures(card="a", memory_used_mib=2, why=NO_UTILISATION)])])
+    assert figures.series("a", "utilisation") is None
+    assert figures.value_at("a", "memory", 0.5) is None
+    assert figures.value_at("a", "memory", 1.0 + LONGEST_GAP) == 2 * MIB
+    assert figures.value_at("a", "memory", 1.1 + LONGEST_GAP) is None
+    figures.add([Host(time=0.0, cpu_percent=50.0)])
+    assert figures.series(HOST, "utilisation").column("time")[0] == 1.0, "a clock put back runs no curve backwards"
+
+
+def history_of(runs_dir, **script):
+    return read_history(make_run(runs_dir, Script(trained=0.3, **script)))
+
+
+def test_that_each_card_is_drawn_faintly_behind_the_device_whose_card_it_is(runs_dir, record):
+    history = history_of(runs_dir, devices=2, identities=list(reversed(identities(EIGHT))))
+    drawing = memory_drawing(history, fed(record, history, EIGHT))
+    assert [line.name for line in drawing.lines] == [
+        f"{EIGHT[7].card} memory", f"{EIGHT[6].card} memory", "GPU:0", "GPU:1",
+    ]  # fmt: skip
+    assert [line.values[0] for line in drawing.lines[:2]] == [used_mib(7) * MIB, used_mib(6) * MIB]
+    assert [line.style.dash for line in drawing.lines[:2]] == [line.style.dash for line in drawing.lines[2:]]
+    assert [entry.name for entry in drawing.entries] == ["GPU:0", "GPU:1", "card"]
+    assert drawing.cards_shown
+
+
+def test_that_a_card_that_would_press_the_slices_flat_is_told_in_words_until_it_is_asked_for(runs_dir, record):
+    history = history_of(runs_dir, devices=2, limit_mib=128, per_card=2, identities=identities(EIGHT))
+    fed(record, history, EIGHT)
+    drawing = memory_drawing(history, record)
+    assert [line.name for line in drawing.lines] == ["GPU:0", "GPU:1"]
+    assert (drawing.cards, drawing.cards_shown) == ("card", False)
+    assert drawing.caption[0].endswith(" · card 1\u2009000 MiB, above the view")
+    assert len(memory_drawing(history, record, wanted=True).lines) == 3
+    assert "above" not in memory_drawing(history, record, wanted=False).caption[0]
+
+
+def test_that_a_run_without_a_recording_shows_tensorflows_lines_and_says_so(runs_dir, record):
+    history = history_of(runs_dir, devices=2, ending="completed")
+    record.over = True
+    drawing = memory_drawing(history, record)
+    assert [line.name for line in drawing.lines] == ["GPU:0", "GPU:1"]
+    assert drawing.caption[0].endswith(" · the machine was not recorded beside this run")
+    assert not drawing.cards
+    assert figure_drawing(history, record, "utilisation").nothing == "the machine was not recorded beside this run"
+
+
+def test_that_a_run_that_begins_does_not_complain_yet(runs_dir, record):
+    history = History()
+    history.apply_all(events_of(make_run(runs_dir, Script(trained=0.1, devices=2))))
+    assert history.seconds < 5
+    assert "recorded" not in memory_drawing(history, record).caption[0]
+
+
+def test_that_an_older_run_that_does_not_tell_its_cards_says_so(runs_dir, record):
+    history = history_of(runs_dir, devices=2)
+    fed(record, history, EIGHT)
+    assert memory_drawing(history, record).caption[0].endswith("which of the cards these were is not known")
+    assert figure_drawing(history, record, "utilisation").nothing == "which of the cards these were is not known"
+    assert card_rows(history, record, "memory", None) == ()
+
+
+def test_that_utilisation_is_a_strong_line_a_card_with_its_newest_value(runs_dir, record):
+    history = history_of(runs_dir, devices=4, per_card=2, identities=identities(EIGHT[3:]))
+    fed(record, history, EIGHT)
+    drawing = figure_drawing(history, record, "utilisation")
+    assert [(entry.name, entry.value) for entry in drawing.entries] == [("GPU:0–1", "77 %"), ("GPU:2–3", "70 %")]
+    assert [line.values[-1] for line in drawing.lines] == [77, 70]
+    assert [entry.value for entry in figure_drawing(history, record, "power").entries] == ["330 W", "340 W"]
+
+
+def test_that_figures_of_cards_that_are_not_there_are_marked_as_simulated(runs_dir, record):
+    history = history_of(runs_dir, devices=2, identities=identities(EIGHT))
+    record.take(Started(time=1.0, pid=1, gpu_studio="0", simulated="8xH100"))
+    fed(record, history, EIGHT)
+    for drawing in (memory_drawing(history, record), figure_drawing(history, record, "utilisation")):
+        assert all(text.endswith(" · simulated: 8xH100") for text in drawing.caption)
+
+
+def test_that_a_mig_instance_says_why_it_has_no_utilisation(runs_dir, record):
+    card = cards("MIG")[0]
+    history = history_of(runs_dir, devices=1, identities=[(card.instances[0].card, card.bus_id)])
+    fed(record, history, [card])
+    assert memory_drawing(history, record).lines[0].values[-1] == used_mib(20) * MIB
+    drawing = figure_drawing(history, record, "utilisation")
+    assert (list(drawing.lines), drawing.nothing) == ([], NO_UTILISATION["utilisation_percent"])
+
+
+def test_that_without_cards_the_host_is_shown(runs_dir, record):
+    history = history_of(runs_dir, kind="CPU", devices=2)
+    fed(record, history, [])
+    memory = memory_drawing(history, record, wanted=True)
+    assert [line.name for line in memory.lines] == ["host memory", "host", "CPU:0", "CPU:1"]
+    assert memory.cards == "whole host"
+    assert [entry.value for entry in figure_drawing(history, record, "utilisation").entries] == ["60 %"]
+    assert card_rows(history, record, "memory", None) == (("whole host", "5\u2009000 MiB"),)
+    assert card_rows(history, record, "utilisation", None) == (("CPU busy", "60 %"),)
+
+
+def test_that_the_readout_tells_each_card_at_the_moment_asked_for(runs_dir, record):
+    history = history_of(runs_dir, devices=2, identities=identities(EIGHT[5:]))
+    fed(record, history, EIGHT)
+    now = history.last_time - history.started.time
+    assert card_rows(history, record, "utilisation", now) == (("GPU:0 busy", "70 %"), ("GPU:1 busy", "79 %"))
+    assert card_rows(history, record, "memory", now)[0] == ("GPU:0 card", "1\u2009500 MiB")
+    assert card_rows(history, record, "power", now - 60) == (("GPU:0 power", "–"), ("GPU:1 power", "–"))
+
+
+def test_that_more_cards_than_can_be_read_are_told_as_a_range(runs_dir, record):
+    many = cards("16xL4")
+    history = history_of(runs_dir, devices=16, identities=identities(many))
+    assert len(many) > MOST_ROWS
+    fed(record, history, many)
+    assert card_rows(history, record, "power", None) == (("16 cards", "300 W – 450 W"),)
+
+
+def test_that_nothing_is_told_before_the_run_has_begun(record):
+    record.take(host(1.0))
+    assert card_rows(History(), record, "memory", None) == ()
