@@ -1,0 +1,62 @@
+"""`export`: a plan as a script in plain TensorFlow and Keras."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+
+from gpu_studio import plan as plans
+from gpu_studio.cli import exit_codes
+from gpu_studio.cli.machine import described_machine, this_machine
+from gpu_studio.cli.output import RefusedError, note, say
+from gpu_studio.export import ExportError, files_beside, python_script
+from gpu_studio.runs.files import write_private
+from gpu_studio.runs.launch import problems_of
+
+
+def export(chosen: argparse.Namespace) -> int:
+    """Write the script of a plan to stdout or a file, and beside the file what the script reads."""
+    plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
+    base = chosen.plan.absolute().parent
+    if problems := problems_of(plan, base, described_machine(chosen.machine) if chosen.machine else None):
+        raise plans.PlanError(problems, str(chosen.plan))
+    script = _script(plan, chosen.machine, base)
+    if chosen.to is None:
+        say(script.rstrip("\n"))
+        _tell_what_is_missing(files_beside(plan), chosen.plan)
+    else:
+        _write(chosen.to, script, files_beside(plan), chosen.force)
+        note(f"{chosen.to}: written. Run it with: python {chosen.to}")
+    return exit_codes.OK
+
+
+def _script(plan: plans.Plan, described: Path | None, base: Path) -> str:
+    machine = described_machine(described) if described else this_machine()
+    try:
+        return python_script(plan, machine, base)
+    except ExportError as error:
+        raise RefusedError(str(error)) from error
+
+
+def _write(target: Path, script: str, beside: dict[str, Path], force: bool) -> None:
+    contents = {target: script.encode()}
+    contents |= {target.parent / name: source.read_bytes() for name, source in beside.items()}
+    new = {path: content for path, content in contents.items() if not _holds(path, content)}
+    _refuse_to_replace([path for path in new if path.exists() and not force])
+    for path, content in new.items():
+        write_private(path, content)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
+
+
+def _refuse_to_replace(paths: Iterable[Path]) -> None:
+    for path in paths:
+        raise RefusedError(f"{path} is already there: choose another name, or add --force to replace it.")
+
+
+def _tell_what_is_missing(beside: dict[str, Path], plan: Path) -> None:
+    for name in beside:
+        note(f"The script reads {name}, which `gpu-studio export {plan} --to FILE.py` writes beside it.")

@@ -1,0 +1,112 @@
+"""The part of a script that loads the data and splits them."""
+
+from __future__ import annotations
+
+from gpu_studio.export.data_sets import loading
+from gpu_studio.export.facts import Facts
+from gpu_studio.export.filling import fill
+from gpu_studio.export.literals import literal
+
+# What the trainer's split starts from besides the plan's seed.
+_PURPOSE = 0x5B117
+
+_LOAD = """\
+def load_data():
+    \"\"\"The samples and targets of each split: $names.\"\"\"
+    $load
+    $split
+    return $result
+
+
+"""
+
+_SPLIT = """\
+# Shuffled by a seed of its own, so that the same samples are held out every time.
+generator = np.random.Generator(np.random.PCG64([$purpose, SEED]))
+order = generator.permutation(len(x))
+$test
+$validation
+parts = np.split(order, $cuts)
+$rows = map(np.sort, parts)"""
+
+_BATCHES = """\
+def batches(split, batch_size, order):
+    \"\"\"The batches of one pass over a split, its samples in this order.\"\"\"
+    x, y = split
+    rows = tf.data.Dataset.from_tensor_slices(order).batch(batch_size)
+    # The next batches are gathered while the devices are busy with this one.
+    return rows.map(lambda each: (tf.gather(x, each), tf.gather(y, each))).prefetch(8)
+
+
+def shuffled(samples, epoch):
+    \"\"\"The order of the training samples in an epoch: by seed and epoch alone.
+
+    Any epoch can be trained again, or trained elsewhere, in the same order.
+    \"\"\"
+    with tf.device("CPU:0"):
+        numbers = tf.range(samples, dtype=tf.int64)
+        seed = tf.constant([SEED, epoch], tf.int64)
+        return tf.random.experimental.stateless_shuffle(numbers, seed=seed)
+"""
+
+
+def data(facts: Facts) -> str:
+    """The functions `load_data`, `batches` and `shuffled`."""
+    head, load = loading(facts)
+    names = split_names(facts)
+    whole = fill(
+        _LOAD,
+        names=" and ".join(filter(None, [", ".join(names[:-1]), names[-1]])),
+        load=load,
+        split=_split(facts),
+        result=_result(facts),
+    )
+    return head + whole + _BATCHES
+
+
+def split_names(facts: Facts) -> list[str]:
+    """The splits that there are, by name and in the order in which `load_data` returns them."""
+    wanted = {"training": True, "validation": facts.validates, "test": facts.tests}
+    return [name for name, there in wanted.items() if there]
+
+
+def _held_out(facts: Facts) -> dict[str, float]:
+    data = facts.plan.data
+    test = 0.0 if facts.source.brings_test else data.test_fraction
+    return {name: share for name, share in (("test", test), ("validation", data.validation_fraction)) if share > 0}
+
+
+def _split(facts: Facts) -> str:
+    shares = _held_out(facts)
+    if not shares:
+        return ""
+    left = "(len(x) - test)" if "test" in shares else "len(x)"
+    return fill(
+        _SPLIT,
+        purpose=literal(_PURPOSE),
+        test=f"test = max(1, round(len(x) * {literal(shares['test'])}))" if "test" in shares else "",
+        validation=_validation(shares, left),
+        rows=", ".join([f"{name}_rows" for name in shares] + ["training_rows"]),
+        cuts="[test, test + validation]" if len(shares) == 2 else f"[{next(iter(shares))}]",
+    )
+
+
+def _validation(shares: dict[str, float], left: str) -> str:
+    if "validation" not in shares:
+        return ""
+    return f"validation = max(1, round({left} * {literal(shares['validation'])}))"
+
+
+def _result(facts: Facts) -> str:
+    shares = _held_out(facts)
+    parts = []
+    for name in split_names(facts):
+        if name in shares or (name == "training" and shares):
+            parts.append(f"(x[{name}_rows], y[{name}_rows])")
+        else:
+            parts.append("(x_test, y_test)" if name == "test" else "(x, y)")
+    whole = ", ".join(parts)
+    if len(whole) <= 77:
+        return f"[{whole}]"
+    inner = "\n".join(f"        {part}," for part in parts)
+    return f"[\n{inner}\n    ]"

@@ -1,0 +1,97 @@
+"""The parts of a script that go through a split: its batches shared out, its results read, a split evaluated."""
+
+from __future__ import annotations
+
+from gpu_studio.export.facts import Facts
+from gpu_studio.export.filling import fill
+from gpu_studio.export.layout import call
+from gpu_studio.export.steps import evaluates
+
+_SHARE_OUT = """\
+def share_out(strategy, x, y):
+    \"\"\"An even part of the batch for each replica, with the weights of its samples.\"\"\"
+    parts = np.array_split(np.arange(len(x)), strategy.num_replicas_in_sync)
+
+    def part(context):
+        rows = parts[context.replica_id_in_sync_group]
+        # A replica for which no sample is left gets one that weighs nothing: an empty batch
+        # would turn the statistics of batch normalisation into NaN.
+        weight = 1 / len(x) if len(rows) else 0.0
+        rows = rows if len(rows) else [0]
+        return tf.gather(x, rows), tf.gather(y, rows), tf.fill([len(rows)], weight)
+
+    # Cut in host memory: each replica then fetches its own part.
+    with tf.device("CPU:0"):
+        return strategy.experimental_distribute_values_from_function(part)
+
+
+"""
+
+_RESULTS = """\
+def results_of(losses, sizes$with_metrics):
+    \"\"\"The mean loss over the samples$and_metrics of a pass.\"\"\"
+    # Only here does Python wait for the devices: reading a number makes it wait.
+    results = {"loss": float(np.average(np.array(losses, np.float64), weights=sizes))}
+    $metrics
+    return results
+"""
+
+_READ_METRICS = """\
+for metric in metrics:
+    results[metric.name] = float(metric.result())
+    metric.reset_state()"""
+
+_EVALUATE = """\
+def evaluate($parameters):
+    \"\"\"The mean loss$and_metrics over a split, in its own order.\"\"\"
+    losses, sizes = [], []
+    for x, y in batches(split, batch_size, np.arange(len(split[0]))):
+        losses.append(evaluate_step($batch))
+        sizes.append(len(x))
+    return results_of(losses, sizes$with_metrics)
+"""
+
+_SHOW = """\
+def show(title, results):
+    \"\"\"One line, easy to read and to parse.\"\"\"
+    values = "  ".join(f"{name}={value:.9g}" for name, value in results.items())
+    print(f"{title}  {values}", flush=True)
+"""
+
+
+def passes(facts: Facts) -> str:
+    """The functions `share_out`, `results_of`, `evaluate` and `show`, as far as they are needed."""
+    shared = _SHARE_OUT if facts.several else ""
+    evaluate = f"{_evaluate(facts)}\n\n" if evaluates(facts) else ""
+    return f"{shared}{_results(facts)}\n\n{evaluate}{_SHOW}"
+
+
+def batch(facts: Facts) -> str:
+    """The arguments of a step: a batch, or what the replicas get of it."""
+    return "*share_out(strategy, x, y)" if facts.several else "x, y"
+
+
+def evaluated(facts: Facts, split: str, target: str, indent: int) -> str:
+    """The line that evaluates a split."""
+    return call(f"{target} = ", "evaluate", [*_given(facts), split, "batch_size"], indent=indent)
+
+
+def _results(facts: Facts) -> str:
+    return fill(_RESULTS, metrics=_READ_METRICS if facts.plan.training.metrics else "", **words(facts))
+
+
+def _evaluate(facts: Facts) -> str:
+    parameters = ", ".join([*_given(facts), "split", "batch_size"])
+    return fill(_EVALUATE, parameters=parameters, batch=batch(facts), **words(facts))
+
+
+def _given(facts: Facts) -> list[str]:
+    metrics = ["metrics"] if facts.plan.training.metrics else []
+    strategy = ["strategy"] if facts.several else []
+    return ["evaluate_step", *metrics, *strategy]
+
+
+def words(facts: Facts) -> dict[str, str]:
+    """What is said of the metrics wherever results are: nothing, if there are none."""
+    there = bool(facts.plan.training.metrics)
+    return {"with_metrics": ", metrics" if there else "", "and_metrics": " and the metrics" if there else ""}

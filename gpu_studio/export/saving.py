@@ -1,0 +1,59 @@
+"""The parts of a script that save the model."""
+
+from __future__ import annotations
+
+from gpu_studio.export.facts import Facts
+from gpu_studio.export.filling import fill
+from gpu_studio.export.literals import literal
+from gpu_studio.export.monitors import monitored, more_is_better
+
+_SAVE = """\
+$if_due    # The last $keep stay, and the best by $monitor.
+    path = arguments.output / f"epoch-{epoch + 1:05}.keras"
+    model.save(path)
+    saved.append(path)
+    if len(saved) > $keep:
+        saved.pop(0).unlink()
+    value = results[$key]
+    if best is None or value $sign best:
+        best = value
+        model.save(arguments.output / "best.keras")"""
+
+_EVERY_STEPS = """\
+if step % $every == 0:
+    model.save(arguments.output / "last-step.keras")"""
+
+
+def saves(facts: Facts) -> bool:
+    """Whether anything is saved."""
+    settings = facts.plan.training.checkpoint
+    return settings.every_epochs > 0 or settings.every_steps > 0
+
+
+def before(facts: Facts) -> str:
+    """What stands before the first epoch."""
+    return "best, saved = None, []" if facts.plan.training.checkpoint.every_epochs else ""
+
+
+def in_epoch(facts: Facts) -> str:
+    """What stands after each step."""
+    every = facts.plan.training.checkpoint.every_steps
+    return fill(_EVERY_STEPS, every=str(every)) if every else ""
+
+
+def at_end_of_epoch(facts: Facts) -> str:
+    """What stands after each epoch."""
+    settings = facts.plan.training.checkpoint
+    if not settings.every_epochs:
+        return ""
+    monitor = monitored(facts, settings.monitor)
+    due = f"(epoch + 1) % {settings.every_epochs} == 0 or epoch + 1 == arguments.epochs"
+    whole = fill(
+        _SAVE,
+        if_due="" if settings.every_epochs == 1 else f"if {due}:\n",
+        keep=str(settings.keep),
+        monitor=monitor,
+        key=literal(monitor),
+        sign=">" if more_is_better(monitor) else "<",
+    )
+    return whole if settings.every_epochs > 1 else "\n".join(line.removeprefix("    ") for line in whole.split("\n"))

@@ -1,0 +1,98 @@
+"""What is known of a plan's data before any of them is loaded."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from gpu_studio.export.errors import ExportError
+from gpu_studio.export.paths import located
+from gpu_studio.plan import Data
+from gpu_studio.plan.catalogue import DATA
+from gpu_studio.plan.keras_names import Task
+from gpu_studio.plan.rules.source_rules import shape_of
+
+Header = tuple[tuple[int, ...], np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The data of a plan. `shape` is one sample's; `classes` is None for values, and where only the data tell.
+
+    `headers` holds shape and type of the arrays of a file, in the order samples, targets (of the training split if the
+    file has one, then of its test split).
+    """
+
+    task: Task
+    shape: tuple[int, ...]
+    classes: int | None
+    brings_test: bool
+    file: Path | None = None
+    headers: tuple[tuple[str, Header], ...] = ()
+
+    @property
+    def tokens(self) -> bool:
+        """Whether a sample is a row of token ids."""
+        if not self.headers:
+            return False
+        shape, dtype = self.headers[0][1]
+        return len(shape) == 2 and np.issubdtype(dtype, np.integer) and dtype != np.uint8
+
+
+def source_of(data: Data, base: Path) -> Source:
+    """What is known of the data; of a file, what its table of contents says. Raises ExportError."""
+    if data.file is not None:
+        return _file(located("data.file", data.file, base))
+    entry = DATA[str(data.name)]
+    values = entry.values(data.options)
+    classes = values.get("classes", entry.classes)
+    return Source(entry.task, shape_of(entry, data.options) or (), classes, entry.brings_test)
+
+
+def _file(path: Path) -> Source:
+    # Opening a pipe that nobody writes to would wait for ever.
+    if not path.is_file():
+        raise _unreadable(path, "there is no such file")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if name.endswith(".npy")]
+            return _with(path, {name.removesuffix(".npy"): _header(archive, name) for name in names})
+    except ExportError:
+        raise
+    except Exception as error:  # a damaged file makes zipfile, zlib and NumPy stumble in a dozen ways
+        raise _unreadable(path, str(error)) from error
+
+
+def _unreadable(path: Path, why: str) -> ExportError:
+    return ExportError(
+        f"The data file {path} cannot be read ({why}), and the script depends on what it holds: check data.file, "
+        "which is relative to the plan."
+    )
+
+
+def _with(path: Path, headers: dict[str, Header]) -> Source:
+    whole = ("x_train", "y_train") if "x_train" in headers else ("x", "y")
+    if not set(whole) <= set(headers) or any(dtype.hasobject for _, dtype in headers.values()):
+        raise ExportError(f"The data file {path} needs arrays of numbers x_train and y_train, or x and y.")
+    test = ("x_test", "y_test") if {"x_test", "y_test"} <= set(headers) and whole[0] == "x_train" else ()
+    (shape, dtype), (_, targets) = headers[whole[0]], headers[whole[1]]
+    grey = dtype == np.uint8 and len(shape) == 3
+    task: Task = "values" if np.issubdtype(targets, np.floating) else "classes"
+    ordered = tuple((name, headers[name]) for name in (*whole, *test))
+    return Source(task, (*shape[1:], 1) if grey else shape[1:], None, bool(test), path, ordered)
+
+
+def _header(archive: zipfile.ZipFile, name: str) -> Header:
+    with archive.open(name) as file:
+        return _read_header(file)
+
+
+def _read_header(file: IO[bytes]) -> Header:
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    return shape, dtype

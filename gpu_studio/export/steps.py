@@ -1,0 +1,134 @@
+"""The part of a script with the compiled steps: one of training, one of evaluation."""
+
+from __future__ import annotations
+
+from gpu_studio.export import replica_steps
+from gpu_studio.export.facts import Facts
+from gpu_studio.export.filling import fill
+from gpu_studio.export.forward import SCALED, called
+from gpu_studio.export.random_state import reseeding, state_names
+
+_STEPS = """\
+def make_steps($parameters):
+    \"\"\"The compiled steps of training and of evaluation.
+
+    TensorFlow runs the body of a `tf.function` once, to record its operations as a
+    graph, and from then on runs the graph, without Python.
+    \"\"\"
+    $states
+
+    $train
+
+    $evaluate
+    return $made
+"""
+
+_TRAIN = """\
+@tf.function(reduce_retracing=True)
+def train_step(x, y$step):
+    $reseed
+    with tf.GradientTape() as tape:
+        outputs = $model
+        loss = tf.reduce_mean(loss_of(y, outputs))
+        $penalty
+        $scaled
+    gradients = tape.gradient($target, model.trainable_variables)
+    optimizer.apply(gradients, model.trainable_variables)
+    $count
+    return loss"""
+
+_EVALUATE = """\
+@tf.function(reduce_retracing=True)
+def evaluate_step(x, y):
+    outputs = $model
+    $count
+    return tf.reduce_mean(loss_of(y, outputs))"""
+
+_TRAIN_ON_DEVICE = """\
+def train_on_device(x, y):
+    with tf.GradientTape() as tape:
+        outputs = $model
+        loss = tf.reduce_mean(loss_of(y, outputs))
+        $penalty
+        $scaled
+    gradients = tape.gradient($target, model.trainable_variables)
+    optimizer.apply(gradients, model.trainable_variables)
+    return loss$outputs
+
+@tf.function(reduce_retracing=True)
+def train_step(x, y$step):
+    $reseed
+    # Everything in `run` is on the strategy's device: gradients and updates too.
+    loss$outputs = strategy.run(train_on_device, args=(x, y))
+    $count
+    return loss"""
+
+_EVALUATE_ON_DEVICE = """\
+def evaluate_on_device(x, y):
+    outputs = $model
+    return tf.reduce_mean(loss_of(y, outputs))$outputs
+
+@tf.function(reduce_retracing=True)
+def evaluate_step(x, y):
+    loss$outputs = strategy.run(evaluate_on_device, args=(x, y))
+    $count
+    return loss"""
+
+_PENALTY = """\
+# What layers and regularizers of the model add to the loss.
+loss += tf.cast(sum(model.losses), tf.float32)"""
+
+COUNT = "update_metrics(y, outputs)"
+
+
+def steps(facts: Facts) -> str:
+    """The function `make_steps`."""
+    if facts.several:
+        train = replica_steps.counting(facts) + replica_steps.train(facts)
+        evaluate = replica_steps.evaluate(facts)
+    else:
+        train, evaluate = _alone(facts)
+    states = "\n".join(filter(None, [replica_steps.summing(facts), replica_steps.replicas(facts), state_names(facts)]))
+    return fill(
+        _STEPS,
+        parameters=", ".join(parameters(facts)),
+        states=states,
+        train=train,
+        evaluate=f"{evaluate}\n" if evaluates(facts) else "",
+        made=", ".join(names(facts)),
+    )
+
+
+def evaluates(facts: Facts) -> bool:
+    """Whether there is a split to evaluate."""
+    return facts.validates or facts.tests
+
+
+def names(facts: Facts) -> list[str]:
+    """The steps that `make_steps` returns."""
+    return ["train_step", "evaluate_step"] if evaluates(facts) else ["train_step"]
+
+
+def parameters(facts: Facts) -> list[str]:
+    """What `make_steps` is made from."""
+    strategy = ["strategy"] if facts.plan.distribution.strategy != "none" else []
+    metrics = ["update_metrics"] if facts.plan.training.metrics else []
+    return [*strategy, "model", "optimizer", "loss_of", *metrics]
+
+
+def _alone(facts: Facts) -> tuple[str, str]:
+    on_device = facts.plan.distribution.strategy == "one_device"
+    outputs, count = (", outputs", COUNT) if facts.plan.training.metrics else ("", "")
+    train = fill(
+        _TRAIN_ON_DEVICE if on_device else _TRAIN,
+        step=", step" if facts.draws else "",
+        reseed=reseeding(facts),
+        model=called(facts, "True"),
+        penalty=_PENALTY if facts.from_file else "",
+        scaled=SCALED if facts.scales else "",
+        target="scaled" if facts.scales else "loss",
+        count=count,
+        outputs=outputs,
+    )
+    evaluate = _EVALUATE_ON_DEVICE if on_device else _EVALUATE
+    return train, fill(evaluate, model=called(facts, "False"), count=count, outputs=outputs)

@@ -1,0 +1,189 @@
+"""The function `main` of a script: everything made, then the loop over epochs."""
+
+from __future__ import annotations
+
+from gpu_studio.export import passes, saving, stopping
+from gpu_studio.export import steps as compiled
+from gpu_studio.export.data import split_names
+from gpu_studio.export.facts import Facts
+from gpu_studio.export.filling import fill
+from gpu_studio.export.layout import call
+from gpu_studio.export.model import counts_tokens
+from gpu_studio.export.model import parameters as model_parameters
+from gpu_studio.export.optimizer import parameters as optimizer_parameters
+
+_MAIN = """\
+def main():
+    \"\"\"Train from the first step to the last.\"\"\"
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    $output
+    arguments = parser.parse_args()
+    $directory
+
+    set_up_devices()
+    $strategy
+    $precision
+    parts = load_data()
+    $found
+    # In host memory, whatever the devices: batches are sent to them as they are needed.
+    with tf.device("CPU:0"):
+        $splits = [tuple(map(tf.constant, part)) for part in parts]
+    batch_size = BATCH_SIZE$times
+    samples = len(training[0])
+    $steps_per_epoch
+
+    $scope
+    $logits
+    loss_of = make_loss($found_later)
+    $make_metrics
+    $make_steps
+
+    $count_steps
+    $before
+    for epoch in range(arguments.epochs):
+        losses, sizes = [], []
+        for x, y in batches(training, batch_size, shuffled(samples, epoch)):
+            $share
+            losses.append(train_step($batch))
+            sizes.append(len(x))
+            $in_epoch
+        results = results_of(losses, sizes$with_metrics)
+        $validate
+        show(f"epoch {epoch + 1}/{arguments.epochs}", results)
+        if not np.isfinite(results["loss"]):
+            raise SystemExit("The loss is no number any more: lower the learning rate.")
+        $save
+        $stop
+    $after
+    $test
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+_OUTPUT = 'parser.add_argument("--output", type=Path, default=Path("trained"))'
+_DIRECTORY = "arguments.output.mkdir(parents=True, exist_ok=True)"
+
+_PRECISION = """\
+# Layers compute in 16 bits and keep their weights in 32. bfloat16 has float32's range;
+# cards before Ampere do not compute it fast, and get float16 with a scaled loss.
+cards = tf.config.list_physical_devices("GPU")
+details = map(tf.config.experimental.get_device_details, cards)
+old = any(each.get("compute_capability", (8, 0)) < (8, 0) for each in details)
+policy = "mixed_float16" if old else "mixed_bfloat16"
+keras.mixed_precision.set_global_policy(policy)"""
+
+_PRECISION_OF_CPUS = """\
+# Layers compute in 16 bits and keep their weights in 32. bfloat16 has float32's range, so
+# that the loss needs no scaling.
+keras.mixed_precision.set_global_policy("mixed_bfloat16")"""
+
+_SCOPE = """\
+# In the strategy's scope, variables are made where it keeps them: $where.
+with strategy.scope():
+    $make"""
+
+_WHERE = {
+    "one_device": "on its device",
+    "mirrored": "a copy on each device",
+    "central_storage": "on the parameter device",
+}
+
+_MAKE = """\
+model = build_model($model_arguments)
+optimizer = make_optimizer($optimizer_arguments)
+# Built now, so that its variables lie where the model's do. Left to the first
+# step, all of them would land on the first device.
+optimizer.build(model.trainable_variables)"""
+
+
+def training(facts: Facts) -> str:
+    """The function `main`."""
+    metrics = bool(facts.plan.training.metrics)
+    counts = facts.draws or facts.plan.training.checkpoint.every_steps > 0
+    strategy = facts.plan.distribution.strategy
+    steps = call(f"{', '.join(compiled.names(facts))} = ", "make_steps", compiled.parameters(facts), indent=4)
+    several_later = facts.several and facts.plan.training.batch_scope == "replica"
+    return fill(
+        _MAIN,
+        output=_OUTPUT if saving.saves(facts) else "",
+        directory=_DIRECTORY if saving.saves(facts) else "",
+        strategy="strategy = make_strategy()" if strategy != "none" else "",
+        precision=_precision(facts),
+        found=_found(facts),
+        splits=_unpacked(split_names(facts)),
+        times=" * strategy.num_replicas_in_sync" if several_later else "",
+        steps_per_epoch=_STEPS_PER_EPOCH if "steps_per_epoch" in optimizer_parameters(facts) else "",
+        scope=_scope(facts),
+        logits="logits = ends_in_logits(model)" if facts.from_file else "",
+        found_later=facts.found_later,
+        make_metrics=f"metrics, update_metrics = make_metrics({facts.found_later})" if metrics else "",
+        make_steps=steps,
+        before="\n".join(filter(None, [stopping.before(facts), saving.before(facts)])),
+        share="shares = share_out(strategy, x, y)" if facts.several else "",
+        batch=_training_batch(facts),
+        count_steps="step = 0" if counts else "",
+        in_epoch="\n".join(filter(None, ["step += 1" if counts else "", saving.in_epoch(facts)])),
+        validate=_validated(facts),
+        save=saving.at_end_of_epoch(facts),
+        stop=stopping.at_end_of_epoch(facts),
+        after=stopping.after(facts),
+        test=_tested(facts),
+        **passes.words(facts),
+    )
+
+
+_STEPS_PER_EPOCH = "steps_per_epoch = -(-samples // batch_size)  # rounded up"
+
+
+def _precision(facts: Facts) -> str:
+    if not facts.plan.training.mixed_precision:
+        return ""
+    chosen = facts.plan.distribution.devices
+    on_cpus = bool(chosen) and all(name.startswith("CPU") for name in chosen)
+    return _PRECISION_OF_CPUS if on_cpus else _PRECISION
+
+
+def _found(facts: Facts) -> str:
+    lines = []
+    if facts.outputs == "classes":
+        lines.append("classes = 1 + max(int(y.max()) for _, y in parts)")
+    if counts_tokens(facts):
+        lines.append("tokens = 1 + max(int(x.max()) for x, _ in parts)")
+    return "\n".join(lines)
+
+
+def _unpacked(names: list[str]) -> str:
+    return f"({names[0]},)" if len(names) == 1 else ", ".join(names)
+
+
+def _scope(facts: Facts) -> str:
+    arguments = {"steps_per_epoch": "steps_per_epoch", "epochs": "arguments.epochs"}
+    make = fill(
+        _MAKE,
+        model_arguments=", ".join(model_parameters(facts)),
+        optimizer_arguments=", ".join(arguments[name] for name in optimizer_parameters(facts)),
+    )
+    strategy = facts.plan.distribution.strategy
+    return make if strategy == "none" else fill(_SCOPE, where=_WHERE[strategy], make=make)
+
+
+def _training_batch(facts: Facts) -> str:
+    step = ", tf.constant(step, tf.int64)" if facts.draws else ""
+    return f"*shares{step}" if facts.several else f"x, y{step}"
+
+
+def _validated(facts: Facts) -> str:
+    if not facts.validates:
+        return ""
+    prefixed = 'results |= {f"val_{name}": value for name, value in validated.items()}'
+    return f"{passes.evaluated(facts, 'validation', 'validated', 8)}\n{prefixed}"
+
+
+def _tested(facts: Facts) -> str:
+    if not facts.tests:
+        return ""
+    prefixed = 'show("test", {f"test_{name}": value for name, value in results.items()})'
+    return f"{passes.evaluated(facts, 'test', 'results', 4)}\n{prefixed}"

@@ -1,0 +1,136 @@
+"""What a script loads is what a run loads, number for number; tried without TensorFlow."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from export_plans import token_file
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_archives import TEST, TRAIN, cifar_archive, cifar_records, images, labels
+from training_runs import small_plan
+
+from gpu_studio.export import files_beside, python_script
+from gpu_studio.plan import Plan
+from gpu_studio.trainer.data import load_data
+from gpu_studio.trainer.data.cache import keras_home
+
+
+def functions_of(plan: Plan, folder: Path, keras: Any = None) -> Mapping[str, Any]:
+    """What the script of a plan defines, with stand-ins for Keras and TensorFlow, which loading data does not use."""
+    path = folder / "train.py"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "keras", keras or SimpleNamespace())
+        patch.setitem(sys.modules, "tensorflow", SimpleNamespace())
+        patch.setenv("KERAS_BACKEND", "")
+        patch.setenv("CUDA_DEVICE_ORDER", "")
+        patch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+        defined: dict[str, Any] = {"__name__": "script", "__file__": str(path)}
+        exec(compile(python_script(plan, None, folder), str(path), "exec"), defined)
+    return defined
+
+
+def check(plan: Plan, folder: Path, keras: Any = None) -> None:
+    """The splits of the script are those of the trainer."""
+    loaded = functions_of(plan, folder, keras)["load_data"]()
+    dataset = load_data(plan.data, plan.training.seed, folder)
+    wanted = [split for split in (dataset.train, dataset.validation, dataset.test) if split is not None]
+    assert len(loaded) == len(wanted)
+    for (x, y), split in zip(loaded, wanted, strict=True):
+        for mine, theirs in ((x, split.x), (y, split.y)):
+            assert mine.dtype == theirs.dtype
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_that_digits_are_loaded_from_beside_the_script(tmp_path):
+    plan = small_plan()
+    with pytest.raises(SystemExit, match=r"gpu-studio export PLAN --to train\.py"):
+        functions_of(plan, tmp_path)["load_data"]()
+    for name, source in files_beside(plan).items():
+        shutil.copyfile(source, tmp_path / name)
+    check(plan, tmp_path)
+
+
+@given(
+    st.sampled_from([0.0, 0.1, 0.34, 0.5]),
+    st.sampled_from([0.0, 0.001, 0.15, 0.5]),
+    st.integers(0, 2**32 - 1),
+    st.integers(10, 70),
+)
+@settings(max_examples=40)
+def test_that_splits_are_cut_as_the_trainer_cuts_them(tmp_path_factory, test, validation, seed, samples):
+    plan = small_plan(
+        "data.name=synthetic",
+        f"data.options={{ shape = [3, 2], classes = 3, samples = {samples}, seed = {seed} }}",
+        f"data.test_fraction={test}",
+        f"data.validation_fraction={validation}",
+        f"training.seed={seed}",
+    )
+    check(plan, tmp_path_factory.getbasetemp())
+
+
+def test_that_made_up_data_are_made_in_one_piece_as_in_many(tmp_path):
+    # The trainer makes them in pieces of 4 million numbers.
+    check(small_plan("data.name=synthetic", "data.options={ shape = [100000], samples = 50 }"), tmp_path)
+
+
+@pytest.mark.parametrize("options", ["", "{ slope = -2.5, intercept = -1, noise = 0.5, samples = 77, seed = 9 }"])
+def test_that_a_line_with_noise_is_the_same_line(tmp_path, options):
+    check(small_plan("model.name=linear", "data.name=regression", f"data.options={options}"), tmp_path)
+
+
+def test_that_downloaded_pictures_are_scaled_alike(tmp_path):
+    arrays = (images(TRAIN), labels(TRAIN)), (images(TEST), labels(TEST))
+    folder = keras_home() / "datasets"
+    folder.mkdir(parents=True)
+    (x, y), (x_test, y_test) = arrays
+    np.savez(folder / "mnist.npz", x_train=x, y_train=y, x_test=x_test, y_test=y_test)
+    keras = SimpleNamespace(datasets=SimpleNamespace(mnist=SimpleNamespace(load_data=lambda: arrays)))
+    check(small_plan("data.name=mnist"), tmp_path, keras)
+
+
+def test_that_colour_pictures_are_scaled_alike(tmp_path):
+    batches = [cifar_records(TRAIN, seed) for seed in range(1, 7)]
+    members = {f"data_batch_{number}.bin": batches[number - 1][0] for number in range(1, 6)}
+    folder = keras_home() / "datasets"
+    folder.mkdir(parents=True)
+    (folder / "cifar-10-binary.tar.gz").write_bytes(cifar_archive(members | {"test_batch.bin": batches[5][0]}))
+    # As `keras.datasets` gives them: one column of classes.
+    train = np.concatenate([each[1] for each in batches[:5]]), np.concatenate([each[2] for each in batches[:5]])
+    arrays = (train[0], train[1][:, None]), (batches[5][1], batches[5][2][:, None])
+    keras = SimpleNamespace(datasets=SimpleNamespace(cifar10=SimpleNamespace(load_data=lambda: arrays)))
+    check(small_plan("data.name=cifar10", "model.name=resnet20"), tmp_path, keras)
+
+
+FILES = {
+    "grey images of bytes": {"x": images(20), "y": labels(20)},
+    "colour images of bytes": {"x": np.ones((9, 4, 4, 3), np.uint8), "y": np.arange(9) % 3},
+    "numbers": {"x": np.random.default_rng(0).normal(size=(30, 5)), "y": (np.arange(30) % 2).reshape(-1, 1)},
+    "values": {"x": np.arange(60, dtype=np.int16).reshape(15, 2, 2), "y": np.linspace(0, 1, 15)},
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_that_files_of_ones_own_are_read_alike(kind, tmp_path):
+    np.savez(tmp_path / "mine.npz", **FILES[kind])
+    check(small_plan("data.file=mine.npz"), tmp_path)
+
+
+def test_that_tokens_and_a_test_split_of_their_own_are_read_alike(tmp_path):
+    check(small_plan(f"data.file={token_file(tmp_path)}", "model.name=transformer"), tmp_path)
+
+
+def test_that_a_script_refuses_pickled_objects_as_the_trainer_does(tmp_path):
+    np.savez(tmp_path / "mine.npz", x=np.zeros((9, 2)), y=np.zeros(9))
+    plan = small_plan("data.file=mine.npz")
+    load = functions_of(plan, tmp_path)["load_data"]
+    np.savez(tmp_path / "mine.npz", x=np.array([{}] * 9, object), y=np.zeros(9))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        load()

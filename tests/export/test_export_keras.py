@@ -1,0 +1,54 @@
+"""What the exporter says of Keras without importing it, held against Keras and against the trainer."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu_studio.export.keras_classes import LOSS_CLASSES, METRIC_CLASSES, OPTIMIZER_CLASSES
+from gpu_studio.export.monitors import more_is_better
+from gpu_studio.plan.keras_names import LOSSES, METRICS, OPTIMIZERS, result_name
+from gpu_studio.trainer.monitors import Monitor
+
+
+def test_that_every_name_of_a_plan_has_a_class():
+    assert list(OPTIMIZER_CLASSES) == list(OPTIMIZERS)
+    assert ["auto", *LOSS_CLASSES] == list(LOSSES)
+    assert ["auto", *METRIC_CLASSES] == list(METRICS)
+
+
+@pytest.mark.parametrize("measure", ["loss", *map(result_name, METRICS)])
+def test_that_better_means_the_same_as_in_a_run(measure):
+    for name in (measure, f"val_{measure}"):
+        assert more_is_better(name) == (Monitor(name).sign == -1)
+
+
+@pytest.mark.slow
+def test_that_the_classes_are_those_that_the_trainer_finds():
+    import keras
+
+    from gpu_studio.trainer.keras_objects import losses, metrics
+    from gpu_studio.trainer.keras_objects.named import keras_class, parameters
+    from gpu_studio.trainer.keras_objects.tasks import Wants
+
+    for name, cls in OPTIMIZER_CLASSES.items():
+        assert keras_class(keras.optimizers, name) is getattr(keras.optimizers, cls)
+    for module, ours, wanted, renamed in (
+        (keras.losses, LOSS_CLASSES, losses._WANTS, {}),
+        (keras.metrics, METRIC_CLASSES, metrics._WANTS, metrics._CLASSES),
+    ):
+        for name, fitting in ours.items():
+            factory = keras_class(module, renamed.get(name, name))
+            assert factory is getattr(module, fitting.cls)
+            wants = wanted.get(name, Wants())
+            assert (fitting.one_hot, fitting.probabilities) == (wants.one_hot, wants.probabilities)
+            assert fitting.takes_logits == ("from_logits" in parameters(factory) and not wants.probabilities)
+
+
+@pytest.mark.slow
+def test_that_metrics_which_make_their_variables_late_are_known():
+    import keras
+
+    needed = {"PrecisionAtRecall", "RecallAtPrecision", "SensitivityAtSpecificity", "SpecificityAtSensitivity"}
+    for name, fitting in METRIC_CLASSES.items():
+        metric = getattr(keras.metrics, fitting.cls)(*([0.5] if fitting.cls in needed else []))
+        assert fitting.lazy == (getattr(metric, "_built", True) is False), name

@@ -1,0 +1,164 @@
+"""Exported scripts train what the run of the same plan trains: every measure of every epoch to 1e-5.
+
+Each script runs in a process of its own that cannot import GPU Studio, beside the run that it is held against. The
+batches do not divide the data, so that the replicas' last parts are uneven.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from export_plans import token_file
+from exported_scripts import Printed, run_script, stranger, write_script
+from training_runs import Finished, small_plan, trained
+
+from gpu_studio.plan import Plan
+from gpu_studio.runs import events
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+CLOSE = 1e-5
+TWO = 'distribution.devices=["CPU:0", "CPU:1"]'
+STRATEGIES = {
+    "none": ["distribution.strategy=none"],
+    "one_device": ["distribution.strategy=one_device", 'distribution.devices=["CPU:1"]'],
+    "mirrored": ["distribution.strategy=mirrored", TWO],
+    "central_storage": ["distribution.strategy=central_storage", TWO],
+}
+TRAINED = {
+    "mlp on digits": [
+        "model.options={ hidden = [32], dropout = 0.2 }",
+        "training.schedule={ name = 'cosine', warmup_epochs = 1 }",
+        "training.batch_size=301",
+        "training.seed=4000000000",
+    ],
+    "cifar_cnn on synthetic": [
+        "model.name=cifar_cnn",
+        "data.name=synthetic",
+        "data.options={ shape = [8, 8, 3], samples = 150, classes = 3 }",
+        "training.batch_size=61",
+        "training.optimizer=sgd",
+        "training.options={ momentum = 0.9, clipnorm = 0.5 }",
+        "training.learning_rate=0.01",
+        'training.metrics=["accuracy", "auc"]',
+        "training.checkpoint.every_epochs=0",
+    ],
+    "linear on regression": [
+        "model.name=linear",
+        "data.name=regression",
+        "data.options={ samples = 301 }",
+        "training.batch_size=20",
+        "training.batch_scope=replica",
+        "training.optimizer=adamw",
+        "training.options={ weight_decay = 0.01 }",
+        "training.learning_rate=0.1",
+        'training.metrics=["mae", "r2_score"]',
+        "training.epochs=9",
+        "training.early_stopping={ patience = 1, min_delta = 0.05 }",
+    ],
+}
+
+
+def both(plan: Plan, folder: Path) -> tuple[Printed, Finished]:
+    """The script and the run of a plan, side by side."""
+    path = write_script(plan, folder)
+    with ThreadPoolExecutor(2) as pool:
+        script = pool.submit(run_script, path, dict(os.environ))
+        run = pool.submit(trained, plan, folder)
+        return script.result(), run.result()
+
+
+def largest_difference(script: Printed, run: Finished) -> float:
+    """Of all measures, relative to a value of 1 or more; the same measures must be there."""
+    assert script.code == 0, script.output
+    assert run.code == 0, run.log
+    told = [*run.epochs, run.one(events.Finished).metrics]
+    printed = [*script.epochs, script.test]
+    assert [list(each) for each in printed] == [list(each) for each in told]
+    pairs = [(mine[name], theirs[name]) for mine, theirs in zip(printed, told, strict=True) for name in mine]
+    return max(abs(mine - theirs) / max(1.0, abs(theirs)) for mine, theirs in pairs)
+
+
+def check(plan: Plan, folder: Path, record: pytest.FixtureRequest) -> Printed:
+    script, run = both(plan, folder)
+    difference = largest_difference(script, run)
+    record.node.user_properties.append(("largest difference", difference))
+    print(f"{record.node.name}: {difference:.1e}")
+    assert difference <= CLOSE
+    return script
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("what", TRAINED)
+def test_that_a_script_trains_as_the_run_does(
+    what: str, strategy: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    plan = small_plan(*TRAINED[what], *STRATEGIES[strategy])
+    script = check(plan, tmp_path, request)
+    if what == "linear on regression":
+        assert 1 < len(script.epochs) < plan.training.epochs  # stopped early, both in the same epoch
+
+
+def test_that_tokens_from_a_file_train_a_transformer_in_mixed_precision(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    settings = (
+        *STRATEGIES["mirrored"],
+        "model.name=transformer",
+        "model.options={ width = 16, heads = 2, depth = 1, feed_forward = 16 }",
+        f"data.file={token_file(tmp_path)}",
+        "training.batch_size=33",
+        "training.mixed_precision=true",
+        "training.options={ global_clipnorm = 0.5 }",
+    )
+    check(small_plan(*settings), tmp_path, request)
+
+
+def test_that_a_model_from_a_file_trains_with_its_statistics_and_regularizers(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    made = stranger("-c", _SAVE_MODEL, folder=tmp_path, environment=dict(os.environ))
+    assert made.returncode == 0, made.stderr
+    settings = (
+        *STRATEGIES["mirrored"],
+        f"model.file={tmp_path / 'mine.keras'}",
+        "training.batch_size=301",
+        'training.metrics=["accuracy", "precision"]',
+        "training.optimizer=sgd",
+    )
+    check(small_plan(*settings), tmp_path, request)
+
+
+_SAVE_MODEL = """
+import keras
+inputs = keras.Input((28, 28, 1))
+x = keras.layers.Flatten()(inputs)
+x = keras.layers.Dense(12, "relu", kernel_regularizer=keras.regularizers.L2(0.01))(x)
+x = keras.layers.BatchNormalization()(x)
+x = keras.layers.Dropout(0.2)(x)
+x = keras.layers.ActivityRegularization(l2=0.001)(x)
+keras.Model(inputs, keras.layers.Dense(10, "softmax")(x)).save("mine.keras")
+"""
+
+
+def test_that_gpu_studio_is_not_there_for_the_scripts(tmp_path: Path) -> None:
+    environment: Mapping[str, str] = dict(os.environ)
+    assert stranger("-c", "import numpy", folder=tmp_path, environment=environment).returncode == 0
+    refused = stranger("-c", "import gpu_studio", folder=tmp_path, environment=environment)
+    assert "No module named 'gpu_studio'" in refused.stderr
+
+
+def test_that_a_script_saves_its_model_and_takes_other_epochs(tmp_path: Path) -> None:
+    plan = small_plan("training.epochs=5", "training.checkpoint.keep=2", *STRATEGIES["mirrored"])
+    script = run_script(write_script(plan, tmp_path), dict(os.environ), "--epochs", "3", "--output", "kept")
+    assert script.code == 0, script.output
+    assert len(script.epochs) == 3
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == [
+        "best.keras",
+        "epoch-00002.keras",
+        "epoch-00003.keras",
+    ]

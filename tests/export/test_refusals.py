@@ -1,0 +1,82 @@
+"""Plans that cannot be exported are refused in words."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from plan_samples import NO_CARDS
+from training_runs import small_plan
+
+from gpu_studio.export import ExportError, python_script
+from gpu_studio.export.refusals import STRATEGIES
+from gpu_studio.plan import RUNNABLE_STRATEGIES, Data, Model, Plan
+
+MIRRORED = "distribution.strategy=mirrored"
+
+
+def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
+    with pytest.raises(ExportError) as refused:
+        python_script(plan, None, base)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["distribution.strategy=tpu"], '"tpu" cannot be written as a script'),
+        (["training.epochs=0"], "training.epochs is 0"),
+        ([MIRRORED, "training.options={ gradient_accumulation_steps = 4 }"], "several replicas"),
+        (["distribution.strategy=central_storage", "training.optimizer=nadam"], "central_storage"),
+        (["training.options={ use_ema = true }"], "ema_overwrite_frequency"),
+        (["training.options={ dtype = 'float16' }"], "not an option of Keras"),
+        (["training.options={ 'x y' = 1 }"], "not an option of Keras"),
+        (["training.options={ momentum = { a = 1 } }"], "a table"),
+        (["training.loss={ name = 'auto' }", "training.metrics=[{ name = 'auc', from_logits = true }]"], "from_logits"),
+        (["training.schedule={ name = 'cosine', warmup_epochs = 2 }"], "warm-up"),
+        (["devices.carve=[{ device = 'GPU-5d0', slices_mib = [1024] }]"], "Which card GPU-5d0 is"),
+    ],
+)
+def test_that_what_no_script_can_do_is_said(settings, said):
+    assert said in refusal(small_plan(*settings))
+
+
+def test_that_sources_of_a_later_version_are_refused():
+    plan = small_plan()
+    assert "model.python" in refusal(replace(plan, model=Model(python="models.py:build")))
+    assert "data.folder" in refusal(replace(plan, data=Data(folder="images")))
+
+
+def test_that_accumulation_on_one_replica_is_no_reason_to_refuse():
+    options = ("training.options={ gradient_accumulation_steps = 4 }",)
+    assert "gradient_accumulation_steps=4" in python_script(small_plan(*options), None, Path())
+    alone = small_plan("devices.carve=", MIRRORED, *options)
+    assert "gradient_accumulation_steps=4" in python_script(alone, NO_CARDS, Path())
+
+
+def test_that_a_home_folder_of_nobody_is_said():
+    assert "no such home folder" in refusal(small_plan("data.file=~nobody-of-this-name/mine.npz"))
+    assert "no such home folder" in refusal(small_plan("model.file=~nobody-of-this-name/mine.keras"))
+
+
+def test_that_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "mine.npz")
+    assert "no such file" in refusal(small_plan("data.file=mine.npz"), tmp_path)
+
+
+def test_that_every_strategy_that_a_script_is_written_for_runs():
+    assert set(STRATEGIES) <= set(RUNNABLE_STRATEGIES)
+
+
+def test_that_a_data_file_is_looked_at_and_its_faults_are_said(tmp_path):
+    plan = small_plan("data.file=mine.npz")
+    assert "cannot be read" in refusal(plan, tmp_path)
+    (tmp_path / "mine.npz").write_bytes(b"no archive")
+    assert "cannot be read" in refusal(plan, tmp_path)
+    np.savez(tmp_path / "mine.npz", x=np.zeros(3))
+    assert "x_train and y_train, or x and y" in refusal(plan, tmp_path)
+    np.savez(tmp_path / "mine.npz", x=np.array([{}], object), y=np.zeros(1))
+    assert "arrays of numbers" in refusal(plan, tmp_path)

@@ -1,0 +1,186 @@
+"""The script of a plan: formatted, free of mistakes, and nothing in a plan becomes code in it."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from export_plans import SETTINGS, plan_of, token_file
+from exported_scripts import RUFF
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from plan_samples import TWO_CARDS
+from training_runs import small_plan
+
+from gpu_studio.export import ExportError, files_beside, python_script
+from gpu_studio.plan import Machine, Named, Plan, validate
+from gpu_studio.plan.catalogue import OPTIMIZERS
+from gpu_studio.plan.keras_names import LOSSES_OF, METRICS_OF
+
+HERE = Path("/nowhere")
+
+
+def script(*settings_: str, machine: Machine | None = None) -> str:
+    return python_script(small_plan(*settings_), machine, HERE)
+
+
+def shape(source: str) -> str:
+    """The script's structure, with every text in it taken for the same."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return ast.dump(tree)
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A script of every plan in `export_plans`, and two with files."""
+    folder = tmp_path_factory.mktemp("scripts")
+    for name in SETTINGS:
+        (folder / f"{name}.py").write_text(python_script(plan_of(name), None, HERE))
+    model = ("model.name=transformer", f"data.file={token_file(folder)}", "distribution.strategy=central_storage")
+    (folder / "tokens.py").write_text(script(*model))
+    (folder / "file.py").write_text(script("model.file=mine.keras", "distribution.strategy=mirrored"))
+    return folder
+
+
+def test_that_scripts_are_formatted_as_ruff_formats(scripts):
+    ended = subprocess.run([*RUFF, "format", "--isolated", "--diff", "."], cwd=scripts, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout
+
+
+def test_that_ruff_finds_nothing_in_scripts(scripts):
+    command = [*RUFF, "check", "--isolated", "--no-cache", "--output-format", "concise", "."]
+    ended = subprocess.run(command, cwd=scripts, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout
+
+
+def test_that_scripts_compile_and_import_nothing_of_gpu_studio(scripts):
+    for path in scripts.glob("*.py"):
+        tree = ast.parse(path.read_text(), str(path))
+        compile(tree, str(path), "exec")
+        imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert imported == {"argparse", "os", "keras", "numpy", "tensorflow"}, path.name
+        assert modules <= {"pathlib"}
+
+
+def test_that_no_line_of_a_script_is_too_long_to_read(scripts):
+    long = [line for path in scripts.glob("*.py") for line in path.read_text().splitlines() if len(line) > 88]
+    assert [line for line in long if str(scripts) not in line] == []
+
+
+def test_that_every_function_of_a_script_says_what_it_does(scripts):
+    for path in scripts.glob("*.py"):
+        functions = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
+        assert functions
+        assert all(ast.get_docstring(function) for function in functions), path.name
+
+
+def test_that_the_layers_stand_there_as_keras_calls():
+    assert 'x = keras.layers.Dense(32, activation="relu", name="dense")(x)' in script()
+    lenet = script("model.name=lenet", "model.options={ dropout = 0.25 }")
+    assert 'x = keras.layers.Conv2D(20, 5, activation="relu", name="conv1")(inputs)' in lenet
+    assert 'x = keras.layers.Dropout(0.25, name="dropout")(x)' in lenet
+
+
+def test_that_what_a_plan_does_not_need_is_not_in_its_script():
+    simple = script("training.metrics=[]", "training.checkpoint.every_epochs=0")
+    for needless in ("strategy", "StatelessScope", "mixed_precision", "metric", 'Path("trained")', "best", "seeds"):
+        assert needless not in simple, needless
+
+
+def test_that_options_stand_there_as_literals():
+    text = script("training.optimizer=sgd", "training.options={ momentum = 0.9, nesterov = true }")
+    assert "keras.optimizers.SGD(learning_rate=0.001, momentum=0.9, nesterov=True)" in text
+
+
+def test_that_a_plan_on_any_machine_gives_the_same_script_but_for_the_cards():
+    settings_ = ("devices.carve=", 'devices.visible=["GPU:1"]')
+    assert '"CUDA_VISIBLE_DEVICES"] = "1"' in script(*settings_)
+    assert '"CUDA_VISIBLE_DEVICES"] = "GPU-5d1e"' in script(*settings_, machine=TWO_CARDS)
+    assert '"CUDA_VISIBLE_DEVICES"] = "1"' in script(*settings_, machine=replace(TWO_CARDS, simulated=True))
+    assert script(machine=TWO_CARDS) == script()
+
+
+def test_that_the_digits_go_with_a_script_and_other_data_do_not():
+    (name, source), *more = files_beside(small_plan()).items()
+    assert (name, source.is_file(), more) == ("digits.npz", True, [])
+    assert files_beside(small_plan("data.name=mnist")) == {}
+
+
+NAMES = st.text(min_size=1, max_size=40) | st.sampled_from(
+    ['"""', "'''\nimport os", "a\nimport os", "# $about", "\\", "naïve “plan” 数", "x" * 200, "\u2028import os", "\0"]
+)
+
+
+@given(NAMES)
+@settings(max_examples=50)
+def test_that_the_name_of_a_plan_stays_in_its_comment(name):
+    plan = replace(small_plan(), name=name)
+    if validate(plan):
+        with pytest.raises(ExportError, match="name"):
+            python_script(plan, None, HERE)
+    else:
+        assert shape(python_script(plan, None, HERE)) == shape(script())
+
+
+FILES = st.text(st.characters(codec="utf-8", exclude_characters="\0/"), min_size=1, max_size=30)
+
+
+@given(FILES)
+@settings(max_examples=30)
+def test_that_the_path_of_a_file_is_a_text_in_the_script(name):
+    plan = small_plan("model.file=a.keras")
+    plan = replace(plan, model=replace(plan.model, file=f"{name}.keras"))
+    assume(not validate(plan) and not name.startswith("~"))
+    source = python_script(plan, None, HERE)
+    assert shape(source) == shape(script("model.file=a.keras"))
+    texts = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)]
+    assert str(HERE / f"{name}.keras") in texts
+
+
+KEYS = st.text(max_size=12) | st.sampled_from(["momentum", "a=1)", "class", "x: int", "lambda", "name", "é"])
+GIVEN = st.integers() | st.floats() | st.booleans() | st.text(max_size=12) | st.lists(st.text(max_size=4), max_size=2)
+
+
+@given(st.dictionaries(KEYS, GIVEN, max_size=3))
+def test_that_options_become_keyword_arguments_or_are_refused(options):
+    plan = small_plan("training.optimizer=sgd")
+    plan = replace(plan, training=replace(plan.training, options=options))
+    try:
+        source = python_script(plan, None, HERE)
+    except ExportError:
+        return
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    (made,) = [each for each in calls if ast.unparse(each.func) == "keras.optimizers.SGD"]
+    assert {keyword.arg for keyword in made.keywords} == {"learning_rate", *options}
+    assert not any(isinstance(node, ast.Attribute) for each in made.keywords for node in ast.walk(each.value))
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_that_any_valid_plan_has_a_script_that_compiles(data):
+    task = data.draw(st.sampled_from(["classes", "values"]))
+    where = {"classes": small_plan(), "values": small_plan("model.name=linear", "data.name=regression")}[task]
+    training = replace(
+        where.training,
+        optimizer=data.draw(st.sampled_from(OPTIMIZERS)),
+        loss=Named(data.draw(st.sampled_from(["auto", *LOSSES_OF[task]]))),
+        metrics=tuple(map(Named, data.draw(st.lists(st.sampled_from(METRICS_OF[task]), unique=True, max_size=4)))),
+        learning_rate=data.draw(st.floats(1e-9, 10)),
+        seed=data.draw(st.integers(0, 2**32 - 1)),
+        mixed_precision=data.draw(st.booleans()),
+    )
+    strategy = data.draw(st.sampled_from(["none", "one_device", "mirrored", "central_storage"]))
+    plan: Plan = replace(where, training=training, distribution=replace(where.distribution, strategy=strategy))
+    assume(not validate(plan))
+    if strategy == "central_storage" and training.optimizer in ("nadam", "muon"):
+        with pytest.raises(ExportError, match="central_storage"):
+            python_script(plan, None, HERE)
+    else:
+        compile(python_script(plan, None, HERE), "train.py", "exec")

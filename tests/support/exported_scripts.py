@@ -1,0 +1,66 @@
+"""Exported scripts, run as somebody without GPU Studio runs them, and read back."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_studio.export import files_beside, python_script
+from gpu_studio.plan import Plan
+
+PATIENCE_S = 150.0
+RUFF = (sys.executable, "-m", "ruff")
+_VALUE = re.compile(r"(\w+)=(\S+)")
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a script printed: the measures of each epoch, and of the test at its end."""
+
+    code: int
+    epochs: list[dict[str, float]]
+    test: dict[str, float]
+    output: str
+
+
+def write_script(plan: Plan, folder: Path) -> Path:
+    """The script of a plan, with what it reads beside it."""
+    path = folder / "train.py"
+    path.write_text(python_script(plan, None, folder), encoding="utf-8")
+    for name, source in files_beside(plan).items():
+        shutil.copyfile(source, folder / name)
+    return path
+
+
+def stranger(*arguments: str, folder: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run Python with TensorFlow and Keras, but without GPU Studio: no checkout on its path, and no `.pth` is read."""
+    packages = sysconfig.get_path("purelib")
+    return subprocess.run(
+        [sys.executable, "-S", "-P", *arguments],
+        cwd=folder,
+        env={**environment, "PYTHONPATH": packages, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
+def run_script(path: Path, environment: Mapping[str, str], *arguments: str) -> Printed:
+    """Run a script to its end, in its own folder."""
+    ended = stranger(path.name, *arguments, folder=path.parent, environment=environment)
+    lines = ended.stdout.splitlines()
+    epochs = [_values(line) for line in lines if line.startswith("epoch ")]
+    test = [_values(line) for line in lines if line.startswith("test ")]
+    return Printed(ended.returncode, epochs, test[0] if test else {}, ended.stdout + ended.stderr)
+
+
+def _values(line: str) -> dict[str, float]:
+    return {name: float(value) for name, value in _VALUE.findall(line)}
