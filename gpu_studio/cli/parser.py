@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpu_studio import __version__
-from gpu_studio.cli import devices_arguments
+from gpu_studio.cli import devices_arguments, model_arguments, place_arguments
 from gpu_studio.cli.exit_codes import EXPLAINED
 
 # Command: the module under gpu_studio.cli, and the function there that takes the parsed arguments.
 COMMANDS: Final = {
     "check": ("plan_commands", "check"),
     "starter": ("plan_commands", "starter"),
+    "export": ("export_command", "export"),
+    "model": ("model_command", "model"),
+    "place": ("place_command", "place"),
     "train": ("train_commands", "train"),
     "resume": ("train_commands", "resume"),
     "runs": ("runs_commands", "runs"),
@@ -35,6 +38,7 @@ _EXAMPLES = (
   gpu-studio digits.plan.toml           open the window on a plan
   gpu-studio train                      train the starter plan made for this machine
   gpu-studio train digits.plan.toml --set training.epochs=1
+  gpu-studio export digits.plan.toml --to train.py
   gpu-studio runs list                  what has been trained, what is training
   gpu-studio runs attach latest         watch a run again
   gpu-studio devices --watch            the cards, and who uses them
@@ -70,6 +74,9 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     _add_check(commands)
     _add_starter(commands)
+    _add_export(commands)
+    _add_model(commands)
+    _add_place(commands)
     _add_train(commands)
     _add_resume(commands)
     _add_runs(commands)
@@ -100,13 +107,7 @@ def _add_check(commands: Any) -> None:
   gpu-studio check digits.plan.toml --machine cluster-node.json --json""")  # fmt: skip
     parser.add_argument("plan", metavar="PLAN", type=Path, help="the plan file")
     _add_set(parser)
-    parser.add_argument(
-        "--machine",
-        metavar="FILE",
-        type=Path,
-        help="hold the plan against the machine described in FILE, as `python -m gpu_studio.hardware` writes it, "
-        "instead of this one",
-    )
+    _add_machine(parser, "hold the plan against the machine described in FILE")
     _add_json(parser)
 
 
@@ -116,6 +117,37 @@ def _add_starter(commands: Any) -> None:
   gpu-studio starter --output digits.plan.toml""")  # fmt: skip
     parser.add_argument("--output", "-o", metavar="FILE", type=Path, help="the file to write, instead of stdout")
     parser.add_argument("--force", action="store_true", help="replace FILE if it is there")
+    _add_json(parser)
+
+
+def _add_export(commands: Any) -> None:
+    summary = "write a plan as a script in plain TensorFlow and Keras, which trains the same without GPU Studio"
+    parser = _command(commands, "export", summary, """examples:
+  gpu-studio export digits.plan.toml
+  gpu-studio export digits.plan.toml --to train.py
+  gpu-studio export digits.plan.toml --to train.py --set training.epochs=50 --force""")  # fmt: skip
+    parser.add_argument("plan", metavar="PLAN", type=Path, help="the plan file")
+    parser.add_argument(
+        "--to", metavar="FILE.py", type=Path, help="the script to write, with what it reads beside it (default: stdout)"
+    )
+    parser.add_argument("--force", action="store_true", help="replace FILE.py if it is there")
+    _add_set(parser)
+    _add_machine(parser, "write for the machine described in FILE")
+
+
+def _add_model(commands: Any) -> None:
+    parser = _command(commands, "model", model_arguments.SUMMARY, model_arguments.EXAMPLES)
+    model_arguments.add_model(parser)
+    _add_set(parser)
+    _add_machine(parser, "hold the memory against the machine described in FILE")
+    _add_json(parser)
+
+
+def _add_place(commands: Any) -> None:
+    parser = _command(commands, "place", place_arguments.SUMMARY, place_arguments.EXAMPLES)
+    place_arguments.add_place(parser)
+    _add_set(parser)
+    _add_machine(parser, "place for the machine described in FILE, by FLOPs")
     _add_json(parser)
 
 
@@ -228,6 +260,11 @@ def _add_runs_dir(parser: argparse.ArgumentParser, default: Any) -> None:
         default=default,
         help="where runs are kept (default: $GPU_STUDIO_RUNS_DIR, else the user's data directory)",
     )
+
+
+def _add_machine(parser: argparse.ArgumentParser, what: str) -> None:
+    help_ = f"{what}, as `python -m gpu_studio.hardware` writes it, instead of this one"
+    parser.add_argument("--machine", metavar="FILE", type=Path, help=help_)
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -42,13 +42,19 @@ class Lack:
 
 
 def place(
-    work: Work, devices: Sequence[Device], objective: Objective, micro_batches: Iterable[int]
+    work: Work,
+    devices: Sequence[Device],
+    objective: Objective,
+    micro_batches: Iterable[int],
+    *,
+    overlap: bool = True,
 ) -> Found | tuple[Lack, ...]:
     """The best placement for the objective, with the best of the micro-batch numbers; what is lacking if there is none.
 
     `fastest` is the least time of a step; `least_memory` the least share of its limit (the fewest bytes where no device
     has one) on the device that is fullest; `fewest_transfers` the fewest bytes sent. Of placements that are as good by
-    that, it is the fastest. Raises ValueError if there is no layer or no device.
+    that, it is the fastest. Without `overlap` only one device works at a time, as where logical CPUs share the cores.
+    Raises ValueError if there is no layer or no device.
     """
     if not work.names or not devices:
         raise ValueError(
@@ -60,14 +66,15 @@ def place(
     if objective == "least_memory":
         room = _least_room(held, devices, room)
     sent = entering if objective == "fewest_transfers" else None
-    every = (_best(_tables(work, devices, entering, room, count), sent, count) for count in micro_batches)
+    every = (_best(_tables(work, devices, entering, room, count), sent, count, overlap) for count in micro_batches)
     found = min((each for each in every if each), key=lambda each: each.seconds, default=None)
     return found or lacking(held, devices)
 
 
 def lacking(held: Array, devices: Sequence[Device]) -> tuple[Lack, ...]:
     """Which devices lack how much, placed so that as few bytes as can be are lacking in all."""
-    over = [np.where(np.isfinite(held), np.maximum(held - _limit(device), 0.0), np.inf) for device in devices]
+    blocks, exists = _finite(held)
+    over = [np.where(exists, np.maximum(blocks - _limit(device), 0.0), np.inf) for device in devices]
     partition = within(Tables([np.zeros_like(held)] * len(devices), over), np.inf)
     if partition is None:
         return ()
@@ -81,9 +88,9 @@ def _limit(device: Device) -> float:
 
 
 def _tables(work: Work, devices: Sequence[Device], entering: Array, room: Sequence[Fits], count: int) -> Tables:
-    seconds = _of_each(work.seconds(count))
+    seconds, (sent, exists) = _of_each(work.seconds(count)), _finite(entering)
     cost = [
-        np.where(fits, took + entering / (device.bandwidth * count), np.inf)
+        np.where(fits & exists, took + sent / (device.bandwidth * count), np.inf)
         for took, fits, device in zip(seconds, room, devices, strict=True)
     ]
     return Tables(seconds, cost)
@@ -96,22 +103,25 @@ def _of_each(seconds: Array) -> list[Array]:
     return [made[key] for key in rows]
 
 
-def _best(tables: Tables, sent: Array | None, count: int) -> Found | None:
+def _best(tables: Tables, sent: Array | None, count: int, overlap: bool) -> Found | None:
+    # One after the other, all micro-batches take what one takes, so many times; then only the sum counts.
+    stages = count if overlap else 1
     if sent is None:
-        partition = minimise(tables, count)
-        return None if partition is None else _found(partition, tables, count, partition.bound)
+        partition = minimise(tables, stages)
+        return None if partition is None else _found(partition, tables, count, stages)
     # So little of the time is added to the bytes that it only decides between placements that send as many.
     little = 0.5 / max(1e-12, count * sum(float(each[-1, -1]) for each in tables.seconds))
     both = Tables([each * little for each in tables.seconds], [sent + each * little for each in tables.cost])
-    partition = minimise(both, count)
-    return None if partition is None else _found(partition, tables, count, 0.0)
+    partition = minimise(both, stages)
+    return None if partition is None else _found(replace(partition, bound=0.0), tables, count, stages)
 
 
-def _found(partition: Partition, tables: Tables, count: int, bound: float) -> Found:
-    stages = _stages(partition)
-    longest = max(float(tables.seconds[place][block]) for place, block in stages)
-    cost = sum(float(tables.cost[place][block]) for place, block in stages)
-    return Found(_dealt(partition), count, cost + (count - 1) * longest, bound)
+def _found(partition: Partition, tables: Tables, count: int, stages: int) -> Found:
+    taken = _stages(partition)
+    longest = max(float(tables.seconds[place][block]) for place, block in taken)
+    cost = sum(float(tables.cost[place][block]) for place, block in taken)
+    rounds = count // stages
+    return Found(_dealt(partition), count, rounds * (cost + (stages - 1) * longest), rounds * partition.bound)
 
 
 def _least_room(held: Array, devices: Sequence[Device], room: Sequence[Fits]) -> list[Fits]:
@@ -124,7 +134,14 @@ def _least_room(held: Array, devices: Sequence[Device], room: Sequence[Fits]) ->
 
 
 def _share(held: Array, whole: float) -> Array:
-    return np.where(np.isfinite(held), np.where(np.isfinite(held), held, 0.0) / whole, np.inf)
+    blocks, exists = _finite(held)
+    return np.where(exists, blocks / whole, np.inf)
+
+
+def _finite(table: Array) -> tuple[Array, Fits]:
+    """A table with 0 where there is no block, and where there is one: infinities cannot be divided by one another."""
+    exists = np.isfinite(table)
+    return np.where(exists, table, 0.0), exists
 
 
 def _stages(partition: Partition) -> list[tuple[int, tuple[int, int]]]:

@@ -17,6 +17,7 @@ from gpu_studio.runs.files import make_private_directory, write_private
 
 FORMAT = 1
 MOST_KEPT = 32
+"""Answers kept of each question."""
 VARIABLES = ("CUDA", "KERAS", "LD_LIBRARY_PATH", "LD_PRELOAD", "NCCL", "NVIDIA", "PYTHONPATH", "TF", "XLA")
 """Beginnings of the variables that change what TensorFlow finds."""
 PACKAGES = ("tensorflow", "keras", "nvidia-", "nvidia_", "tf-nightly", "tf_nightly")
@@ -63,7 +64,7 @@ def keep(key: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
     try:
         make_private_directory(folder())
         write_private(_file(key), json.dumps({"content": key, "answer": answer}).encode())
-        _forget_oldest()
+        _forget_oldest(str(key["question"]))
     except OSError:
         return
 
@@ -73,8 +74,8 @@ def _file(key: Mapping[str, Any]) -> Path:
     return folder() / f"{key['question']}-{digest[:32]}.json"
 
 
-def _forget_oldest() -> None:
-    files = sorted(folder().glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+def _forget_oldest(question: str) -> None:
+    files = sorted(folder().glob(f"{question}-*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in files[MOST_KEPT:]:
         path.unlink(missing_ok=True)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +50,7 @@ class Answer:
 def ask(
     question: str,
     *,
+    about: Mapping[str, Any] | None = None,
     command: Sequence[str] | None = None,
     environment: Mapping[str, str] | None = None,
     timeout: float = 120.0,
@@ -55,21 +58,24 @@ def ask(
     progress: Callable[[str], None] | None = None,
     cancel: threading.Event | None = None,
 ) -> Answer:
-    """Ask `question` (`devices`) and wait for the answer, at most `timeout` seconds.
+    """Ask `question` (`devices`, `data`, `model`) and wait for the answer, at most `timeout` seconds.
 
-    An answer that holds until the machine or the installation changes is kept, and given again unless `fresh`.
-    `progress` is called in this thread with what is being waited for; set `cancel` from another to give up.
-    `environment` is added to this process's own. `command` is the command line to which the question is appended, by
-    default that of the trainer.
+    `about` is what the question is about, as JSON has it. An answer that holds until that, the machine or the
+    installation changes is kept, and given again unless `fresh`. `progress` is called in this thread with what is being
+    waited for; set `cancel` from another to give up. `environment` is added to this process's own. `command` is the
+    command line to which the question is appended, by default that of the trainer.
 
     Raises AskError if there is no answer, and AskCancelledError; no process is left behind.
     """
     asker, added = list(command or ask_command()), dict(environment or {})
     # Another Python than this has packages that are not known here, so its answers are never kept.
-    key = _content(question, asker, added) if asker[0] == sys.executable else None
+    key = _content(question, asker, added, about) if asker[0] == sys.executable else None
     if key and not fresh and (known := answer_cache.look_up(key)):
         return Answer(known, kept=True)
-    answering = _converse([*asker, question], added, timeout, progress or _nobody, cancel or threading.Event())
+    with _written(about) as descriptors:
+        told = [word for number in descriptors for word in ("--about", str(number))]
+        asked = _Asked([*asker, question, *told], added, descriptors)
+        answering = _converse(asked, timeout, progress or _nobody, cancel or threading.Event())
     if answering.answer is None:
         raise AskError(answering.why_not(), answering.last_words())
     if key and answering.lasting:
@@ -88,27 +94,45 @@ def ask_command() -> list[str]:
     return [sys.executable, "-P", "-m", ASKER]
 
 
-def _content(question: str, command: list[str], added: dict[str, str]) -> dict[str, Any]:
-    return answer_cache.content(question, command, {**os.environ, **added})
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The process to start: its command line, what is added to its environment, the descriptors that it inherits."""
+
+    command: list[str]
+    added: dict[str, str]
+    descriptors: tuple[int, ...]
+
+
+def _content(
+    question: str, command: list[str], added: dict[str, str], about: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    content = answer_cache.content(question, command, {**os.environ, **added})
+    return content if about is None else {**content, "about": dict(about)}
+
+
+@contextmanager
+def _written(about: Mapping[str, Any] | None) -> Iterator[tuple[int, ...]]:
+    """The descriptor of a file without a name that holds `about`: nothing to fill up, nothing to be left behind."""
+    if about is None:
+        yield ()
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(json.dumps(about).encode())
+        file.seek(0)
+        yield (file.fileno(),)
 
 
 def _nobody(_text: str) -> None:
     return
 
 
-def _converse(
-    command: list[str],
-    added: dict[str, str],
-    timeout: float,
-    progress: Callable[[str], None],
-    cancel: threading.Event,
-) -> Answering:
+def _converse(asked: _Asked, timeout: float, progress: Callable[[str], None], cancel: threading.Event) -> Answering:
     reading, writing = os.pipe()
     try:
-        process = _start([*command, "--to", str(writing)], added, writing)
+        process = _start(asked, writing)
     except OSError as error:
         os.close(reading)
-        raise AskError(f"{command[0]} could not be started: {error.strerror}") from error
+        raise AskError(f"{asked.command[0]} could not be started: {error.strerror}") from error
     finally:
         os.close(writing)
     answering = Answering(progress)
@@ -127,14 +151,14 @@ def _converse(
     return answering
 
 
-def _start(command: list[str], added: dict[str, str], writing: int) -> subprocess.Popen[bytes]:
+def _start(asked: _Asked, writing: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        command,
+        [*asked.command, "--to", str(writing)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env=trainer_environment(added),
-        pass_fds=(writing,),
+        env=trainer_environment(asked.added),
+        pass_fds=(writing, *asked.descriptors),
         start_new_session=True,
     )
 

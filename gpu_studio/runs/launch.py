@@ -13,6 +13,7 @@ from pathlib import Path
 
 from gpu_studio import plan as plans
 from gpu_studio.own_processes import module_command, module_environment
+from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.runs import lock
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.files import open_private
@@ -82,7 +83,7 @@ def problems_of(plan: plans.Plan, folder: Path, machine: plans.Machine | None = 
 
     A relative file is looked for in `folder`.
     """
-    return [*plans.validate(plan, machine), *file_problems(plan, folder)]
+    return [*plans.validate(plan, machine), *allocator(plan, os.environ), *file_problems(plan, folder)]
 
 
 def trainer_command(python: str = sys.executable) -> list[str]:

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
 from gpu_studio.plan import Plan, Problem
 from gpu_studio.runs.relocation import absolute
 
@@ -67,9 +65,11 @@ def _holds_pickles(archive: zipfile.ZipFile) -> str:
     return ""
 
 
-def _dtype(file: IO[bytes]) -> np.dtype[Any]:
+def _dtype(file: IO[bytes]) -> Any:
     """The type of an `.npy` file's elements, from its header. Raises ValueError for what is none."""
+    # Imported only for such a file: the window's start waits for this module.
+    import numpy as np
+
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    dtype: np.dtype[Any] = read(file)[2]
-    return dtype
+    return read(file)[2]

@@ -1,8 +1,9 @@
 """`python -m gpu_studio.trainer.ask QUESTION`: one short question to TensorFlow, answered in JSON.
 
-With `--to N` the answer goes to descriptor N, in JSON lines: any number of `{"progress": "…"}`, then one
-`{"answer": {…}, "lasting": true}` or `{"error": "…"}`; and the process ends when its stdin does, because then whoever
-asked has gone. Without it the answer alone is written to stdout. What TensorFlow chatters goes to stderr.
+With `--about N` descriptor N holds, in JSON, what the question is about. With `--to N` the answer goes to descriptor N,
+in JSON lines: any number of `{"progress": "…"}`, then one `{"answer": {…}, "lasting": true}` or `{"error": "…"}`; and
+the process ends when its stdin does, because then whoever asked has gone. Without it the answer alone is written to
+stdout. What TensorFlow chatters goes to stderr.
 """
 
 from __future__ import annotations
@@ -17,8 +18,14 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-QUESTIONS = {"devices": "gpu_studio.trainer.answers.devices"}
-"""Question: the module whose `answer(progress)` gives the answer, and whether it holds until something is changed."""
+QUESTIONS = {
+    "devices": "gpu_studio.trainer.answers.devices",
+    "data": "gpu_studio.trainer.answers.data",
+    "model": "gpu_studio.trainer.answers.model",
+    "times": "gpu_studio.trainer.answers.times",
+}
+"""Question: the module whose `answer(about, progress)` gives the answer, and whether it holds as long as nothing of
+what it is about, the machine and the installation changes."""
 
 ANSWERED, FAILED, DESERTED = 0, 1, 3
 
@@ -34,14 +41,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked_by_program:
         threading.Thread(target=_leave_with_the_asker, daemon=True).start()
     try:
-        return _answer(chosen.question, _sayer(descriptor, everything=asked_by_program))
+        return _answer(chosen, _sayer(descriptor, everything=asked_by_program))
     except BrokenPipeError:
         return DESERTED
 
 
-def _answer(question: str, say: Say) -> int:
+def _answer(chosen: argparse.Namespace, say: Say) -> int:
     try:
-        answer, lasting = import_module(QUESTIONS[question]).answer(lambda text: say({"progress": text}))
+        told = import_module(QUESTIONS[chosen.question])
+        answer, lasting = told.answer(_about(chosen.about), lambda text: say({"progress": text}))
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001  (whatever TensorFlow raises, the asker must learn of it)
@@ -49,6 +57,14 @@ def _answer(question: str, say: Say) -> int:
         return FAILED
     say({"answer": answer, "lasting": lasting})
     return ANSWERED
+
+
+def _about(descriptor: int | None) -> dict[str, Any]:
+    if descriptor is None:
+        return {}
+    with os.fdopen(descriptor, "rb") as file:
+        about: dict[str, Any] = json.load(file)
+    return about
 
 
 def _sayer(descriptor: int, *, everything: bool) -> Say:
@@ -86,6 +102,7 @@ def _leave_with_the_asker() -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m gpu_studio.trainer.ask", description=__doc__)
     parser.add_argument("question", choices=sorted(QUESTIONS), metavar="QUESTION", help=", ".join(sorted(QUESTIONS)))
+    parser.add_argument("--about", type=int, metavar="N", help="the descriptor to read what it is about from")
     parser.add_argument("--to", type=int, metavar="N", help="the descriptor to answer on, for programs")
     return parser
 

@@ -10,6 +10,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import history_frame
+import memory_prediction
+import placed_pace
 import sampler_cost
 import stop_latency
 import telemetry_cost
@@ -27,6 +30,9 @@ BENCHMARKS: Mapping[str, Rows] = {
     "telemetry": telemetry_cost.rows,
     "stop": stop_latency.rows,
     "sampler": sampler_cost.rows,
+    "memory": memory_prediction.rows,
+    "history": history_frame.rows,
+    "placed": placed_pace.rows,
 }
 UNITS = {
     "ms": "{:.0f} ms",

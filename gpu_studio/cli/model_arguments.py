@@ -1,0 +1,28 @@
+"""The arguments of `model`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+SUMMARY: Final = "show a plan's layers, and whether a training step fits into each device's memory"
+EXAMPLES: Final = """The model is built and one training step is traced; nothing is trained. The answer is
+remembered until the model, the shape of the data or the optimizer changes. A card's own libraries (CUDA, cuDNN, NCCL)
+come on top.
+
+examples:
+  gpu-studio model digits.plan.toml
+  gpu-studio model digits.plan.toml --set training.batch_size=4096
+  gpu-studio model digits.plan.toml --machine cluster-node.json --json
+
+exit codes:
+  0    it fits, or the devices have no limit
+  1    it does not fit
+  2    refused, with nothing done"""
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that are of `model` alone."""
+    parser.add_argument("plan", metavar="PLAN", type=Path, help="the plan file")
+    parser.add_argument("--formulas", action="store_true", help="say how each figure of memory comes about")

@@ -1,0 +1,163 @@
+"""`place`: which layer goes on which device."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from gpu_studio import plan as plans
+from gpu_studio.cli import exit_codes
+from gpu_studio.cli.machine import described_machine, this_machine
+from gpu_studio.cli.output import RefusedError, note, say, say_json
+from gpu_studio.placement.estimate import Times, by_flops, times_in
+from gpu_studio.placement.places import chosen_devices, places, workers
+from gpu_studio.placement.plan_facts import ModelFacts, decoded
+from gpu_studio.placement.search import Lack, Objective
+from gpu_studio.placement.suggestion import Suggestion, suggest
+from gpu_studio.plan import Distribution, LogicalDevice, Machine, Placed, Plan
+from gpu_studio.runs.ask import AskError
+from gpu_studio.runs.launch import problems_of
+from gpu_studio.runs.plan_question import ask_about
+from gpu_studio.runs.times_question import ask_times
+
+THREADS = "TF_NUM_INTRAOP_THREADS"
+
+
+def place(chosen: argparse.Namespace) -> int:
+    """Say where the layers of a plan's model should go, and write the plan so where that is asked for."""
+    machine = described_machine(chosen.machine) if chosen.machine else this_machine()
+    plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
+    base = chosen.plan.absolute().parent
+    if problems := problems_of(plan, base, machine):
+        raise plans.PlanError(problems, str(chosen.plan))
+    devices = chosen_devices(plan, machine)
+    model = _model(plan, base)
+    measured = _times(plan, base, devices, chosen)
+    found = _suggestion(plan, machine, devices, model, measured, chosen)
+    if isinstance(found, tuple):
+        raise RefusedError(_no_room(found))
+    placed = _placed(plan, found, devices)
+    if chosen.to is not None:
+        _write(chosen.to, placed, chosen.force)
+    if chosen.json:
+        say_json(_document(found, measured=measured is not None))
+    else:
+        _say(found, devices, measured=measured is not None)
+    return exit_codes.OK
+
+
+def _model(plan: Plan, base: Path) -> ModelFacts:
+    try:
+        facts = decoded(ask_about(plan, base, progress=_progress))
+    except AskError as error:
+        raise RefusedError(f"TensorFlow did not tell of the model: {error}") from error
+    wrong = facts.data_error or facts.model_error or facts.training_error
+    if facts.model is None or wrong:
+        raise RefusedError(" ".join((wrong, *facts.advice)))
+    return facts.model
+
+
+def _times(
+    plan: Plan, base: Path, devices: Sequence[LogicalDevice], chosen: argparse.Namespace
+) -> dict[str, Times] | None:
+    if chosen.estimate or chosen.machine:
+        return None
+    try:
+        return times_in(ask_times(plan, base, devices, fresh=chosen.fresh, progress=_progress), devices)
+    except AskError as error:
+        raise RefusedError(f"The layers could not be timed: {error} Add --estimate to go by FLOPs.") from error
+
+
+def _progress(text: str) -> None:
+    note(f"{text}…")
+
+
+def _suggestion(
+    plan: Plan,
+    machine: Machine,
+    devices: Sequence[LogicalDevice],
+    model: ModelFacts,
+    measured: dict[str, Times] | None,
+    chosen: argparse.Namespace,
+) -> Suggestion | tuple[Lack, ...]:
+    if model.graph is None or not model.graph.layers:
+        raise RefusedError("The model has no layers that can be placed: choose another model.")
+    times = measured or {device.name: by_flops(model.graph) for device in devices}
+    objective: Objective = chosen.objective.replace("-", "_")
+    threads = int(os.environ.get(THREADS) or 0)
+    at_once = workers(devices, machine, threads)
+    batch = max(1, plan.training.batch_size)
+    return suggest(model, places(devices, machine, {}), batch, times, objective, chosen.micro_batches, at_once)
+
+
+def _no_room(lacks: Sequence[Lack]) -> str:
+    missing = ", ".join(f"{lack.device} lacks {lack.missing / plans.MIB:.1f} MiB" for lack in lacks)
+    return f"The model fits in no way: {missing}. Give the device more, take more devices, or a smaller batch."
+
+
+def _placed(plan: Plan, found: Suggestion, devices: Sequence[LogicalDevice]) -> Plan:
+    layers = {layer: (device,) for layer, device in found.layers.items()}
+    part = Placed(micro_batches=found.micro_batches, layers=layers)
+    names = plan.distribution.devices and tuple(device.name for device in devices)
+    return replace(plan, distribution=Distribution("placed", names, placed=part))
+
+
+def _write(path: Path, plan: Plan, force: bool) -> None:
+    if path.exists() and not force:
+        raise RefusedError(f"{path} is already there: choose another name, or add --force to replace it.")
+    plans.save(plan, path)
+    note(f"{path}: written. Train it with: gpu-studio train {path}")
+
+
+def _document(found: Suggestion, *, measured: bool) -> dict[str, Any]:
+    """Times are seconds where they were measured; by FLOPs they are only right in relation to each other."""
+    return {
+        "layers": dict(found.layers),
+        "micro_batches": found.micro_batches,
+        "times": "seconds" if measured else "FLOPs",
+        "step": found.step.seconds,
+        "bubble": found.step.bubble,
+        "others": [
+            {"strategy": other.strategy, "devices": list(other.devices), "step": other.seconds}
+            for other in found.others
+        ],
+    }
+
+
+def _say(found: Suggestion, devices: Sequence[LogicalDevice], *, measured: bool) -> None:
+    table = Table(box=None, header_style="bold")
+    for title in ("device", "layers", "busy"):
+        table.add_column(title)
+    for place_, device in enumerate(devices):
+        names = [layer for layer, on in found.layers.items() if on == device.name]
+        busy = sum(task.end - task.begin for task in found.step.tasks if task.device == place_)
+        share = f"{100 * busy / found.step.seconds:.0f} %" if names and found.step.seconds else "–"
+        table.add_row(device.name, _span(names), share)
+    Console().print(table)
+    step = _duration(found.step.seconds) if measured else "a step"
+    say(f"{step}, {found.micro_batches} micro-batches, bubble {100 * found.step.bubble:.0f} %")
+    for other in found.others:
+        ratio = other.seconds / found.step.seconds if found.step.seconds else np.inf
+        say(f"  {other.strategy} on {', '.join(other.devices)}: {ratio:.2f} × that")
+    if (better := found.better) is not None:
+        say(f"{better.strategy} on {', '.join(better.devices)} is faster than placing the layers.")
+    if not measured:
+        say("By FLOPs, not measured: without --estimate every layer is timed on this machine.")
+
+
+def _span(names: Sequence[str]) -> str:
+    if len(names) < 4:
+        return ", ".join(names) or "none"
+    return f"{names[0]} … {names[-1]} ({len(names)})"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1000:.2f} ms a step" if seconds < 1 else f"{seconds:.2f} s a step"

@@ -1,0 +1,128 @@
+"""What a plan can run with and a person should know: rules that need the model, the data, or the predicted memory."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from gpu_studio.placement.memory import DeviceMemory, predict
+from gpu_studio.placement.plan_facts import PlanFacts
+from gpu_studio.plan import MIB, Machine, Plan
+from gpu_studio.plan.cautions import checked, on_one
+from gpu_studio.plan.gradients import holding
+from gpu_studio.plan.mending import Caution, Mend, changing
+from gpu_studio.plan.problems import listed
+from gpu_studio.plan.rules.distribution_rules import SPREADING
+
+LITTLE_WORK_FLOPS = 1e9
+"""A replica's step below this takes a card less than a millisecond (at 1 TFLOP/s, which every card that TensorFlow
+supports exceeds): about what starting the step and summing the gradients take."""
+FEW_TO_NORMALISE = 8
+"""Below it the statistics of batch normalisation are too noisy (Wu and He 2018, "Group Normalization", fig. 1)."""
+ENOUGH_TO_NORMALISE = 16
+FEWEST_STEPS = 8
+"""Steps of an epoch that a smaller batch aims at."""
+
+
+def cautions_with(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[Caution, ...]:
+    """Every warning that the model and the data give cause for, each with a mend where one removes it."""
+    return checked(plan, machine, lambda changed: _all(changed, machine, facts))
+
+
+def _all(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
+    if plan.training.batch_size > 0:
+        yield from too_much_memory(plan, machine, facts)
+        yield from few_samples(plan, machine, facts)
+        yield from few_to_normalise(plan, machine, facts)
+        yield from little_work(plan, machine, facts)
+
+
+def too_much_memory(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
+    """A step that takes more than a device has."""
+    over = [each for each in predict(plan, machine, facts) if each.fits is False]
+    if over:
+        most = max(over, key=lambda each: each.total - (each.limit_bytes or 0))
+        text = f"A step needs {_mib(most.total)} on {most.device}, and {_mib(most.limit_bytes or 0)} are there."
+        others = f" The same on {listed(each.device for each in over if each is not most)}." if len(over) > 1 else ""
+        why = f"The run would end for want of memory.{others}"
+        yield Caution("too much memory", text, why, _smaller_batch(plan, machine, facts))
+
+
+def few_samples(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
+    """A batch of more samples than there are."""
+    train, count = facts.data.train if facts.data else 0, _replicas(plan, machine)
+    whole = _global(plan, count)
+    if not 0 < train < whole:
+        return
+    why = "An epoch is a single step, and the same in each."
+    if train < count:
+        text = f"There are more replicas, {count}, than training samples, {train}."
+        yield Caution("more replicas than samples", text, why, on_one(plan, machine))
+    else:
+        text = f"The batch of {whole:,} is more than all {train:,} training samples."
+        yield Caution("few samples", text, why, _use(plan, count, _doubled(count, max(count, train // FEWEST_STEPS))))
+
+
+def few_to_normalise(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
+    """Batch normalisation over the few samples of a replica."""
+    count = _replicas(plan, machine)
+    share = _global(plan, count) // count
+    normalises = facts.graph is not None and any(layer.kind == "BatchNormalization" for layer in facts.graph.layers)
+    if normalises and share < FEW_TO_NORMALISE:
+        text = f"Batch normalisation sees {share} samples at a time."
+        why = "Each replica normalises by its own part of the batch: so few give noisy statistics."
+        yield Caution("few to normalise", text, why, _use(plan, count, ENOUGH_TO_NORMALISE * count))
+
+
+def little_work(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
+    """A model too small to be worth several cards."""
+    devices = holding(plan, machine)
+    cards = {device.physical for device in devices if device.name.startswith("GPU")}
+    if plan.distribution.strategy not in SPREADING or len(cards) < len(devices) or len(cards) < 2 or not facts.graph:
+        return
+    share = _global(plan, len(devices)) / len(devices)
+    flops = share * sum(layer.flops_forward + layer.flops_backward for layer in facts.graph.layers)
+    if flops < LITTLE_WORK_FLOPS:
+        text = f"This model is small: a step of a replica is {flops / 1e6:,.0f} MFLOP."
+        why = "A card does that in less than a millisecond; summing the gradients may take longer than it saves."
+        yield Caution("little work", text, why, on_one(plan, machine))
+
+
+def _smaller_batch(plan: Plan, machine: Machine, facts: PlanFacts) -> Mend | None:
+    """The largest batch below the plan's that fits, of those that double from one sample a replica on."""
+    count = _replicas(plan, machine)
+    batches = [count << power for power in range(31) if count << power < _global(plan, count)]
+
+    def over(batch: int) -> bool:
+        return not _fits(predict(_use(plan, count, batch).make(plan), machine, facts))
+
+    fitting = bisect_left(batches, True, key=over)
+    return _use(plan, count, batches[fitting - 1]) if fitting else None
+
+
+def _fits(memory: tuple[DeviceMemory, ...]) -> bool:
+    return all(each.fits is not False for each in memory)
+
+
+def _use(plan: Plan, replicas: int, batch: int) -> Mend:
+    """The mend that sets the global batch, in the plan's own way of counting it."""
+    size = batch // replicas if plan.training.batch_scope == "replica" else batch
+    return changing(f"Batch {size:,}", "training", batch_size=size)
+
+
+def _doubled(first: int, most: int) -> int:
+    """The largest of `first`, twice that, four times that … that is not above `most`."""
+    return first << max(0, (most // first).bit_length() - 1)
+
+
+def _replicas(plan: Plan, machine: Machine) -> int:
+    return max(1, len(holding(plan, machine)))
+
+
+def _global(plan: Plan, count: int) -> int:
+    training = plan.training
+    return training.batch_size * count if training.batch_scope == "replica" else training.batch_size
+
+
+def _mib(count: int) -> str:
+    return f"{count / MIB:,.0f} MiB"

@@ -1,0 +1,59 @@
+"""What data hold, as far as a person choosing a model wants to see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PREVIEWED = 12
+"""Samples shown of the training split, at most."""
+ROW = 16
+"""Numbers shown of a sample that is no image, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One sample and its target in words. An image has `image`, `height × width × channels` bytes row by row.
+
+    Any other sample has the first numbers of it in `row`.
+    """
+
+    label: str
+    image: bytes | None = None
+    height: int = 0
+    width: int = 0
+    channels: int = 0
+    row: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DataFacts:
+    """Samples of each split, their shapes without the samples' axis, their kinds of numbers, and a few of them.
+
+    `task` is "classes" or "values"; `classes` is None for values. `largest_token` is the largest token id, where a
+    sample is a row of tokens, and None where it is measured. `bytes` is what all splits take in host memory. Where the
+    data are not `here`, the first run downloads them, and there is no preview.
+    """
+
+    name: str
+    task: str
+    classes: int | None
+    train: int
+    validation: int = 0
+    test: int = 0
+    x_shape: tuple[int, ...] = ()
+    x_dtype: str = "float32"
+    y_shape: tuple[int, ...] = ()
+    y_dtype: str = "int32"
+    largest_token: int | None = None
+    bytes: int = 0
+    here: bool = True
+    preview: tuple[Sample, ...] = ()
+
+    @property
+    def samples(self) -> int:
+        """Samples of all splits."""
+        return self.train + self.validation + self.test
+
+    def steps(self, batch: int) -> int:
+        """Steps of an epoch with `batch` samples each; the last one may have fewer."""
+        return -(-self.train // max(1, batch))

@@ -1,0 +1,136 @@
+"""Memory where each layer is on a device of its own choosing, and the batch goes through in micro-batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gpu_studio.placement.device_memory import DeviceMemory, Part, counted, per_sample, with_total
+from gpu_studio.placement.memory_replicated import slot_words
+from gpu_studio.placement.model_graph import Layer, ModelGraph
+from gpu_studio.placement.plan_facts import ModelFacts
+from gpu_studio.plan import Placed, Plan
+
+
+@dataclass(slots=True)
+class _Load:
+    """What is on one device, in bytes; `taken`, `kept` and `passing` are for a sample.
+
+    `taken` is the model's input, where a layer takes it; `passing` are the largest output and its gradient, there for a
+    moment and for one micro-batch at a time; `updating` is what the optimizer computes with while it updates the
+    largest layer, when the activations are gone.
+    """
+
+    parameters: float = 0
+    trainable: float = 0
+    weights: float = 0
+    gradients: float = 0
+    slots: float = 0
+    taken: int = 0
+    kept: float = 0
+    passing: float = 0
+    updating: float = 0
+
+    def add(self, layer: Layer, slots: int, share: float) -> None:
+        self.parameters += layer.parameters * share
+        self.trainable += layer.trainable * share
+        self.weights += layer.weight_bytes * share
+        self.gradients += layer.trainable_bytes * share
+        self.slots += slots * share
+        self.kept += layer.kept_bytes * share
+        # A layer that computes nothing, such as a reshape, hands on the memory that it got.
+        if layer.flops_forward:
+            self.passing = max(self.passing, 2 * layer.output_bytes * share)
+        self.updating = max(self.updating, 2 * layer.trainable_bytes * share)
+
+    def step(self, batch: int, parts: int) -> int:
+        """What a step takes besides weights and slots, at the fullest of three moments.
+
+        These are: the backward pass of the first micro-batch, when the activations of all are kept; its end, when the
+        gradients of all micro-batches are there to be summed; and the update.
+        """
+        backward = self.kept * batch + self.passing * -(-batch // parts) + self.gradients
+        summing, updating = parts * self.gradients, self.gradients + self.updating
+        return round(self.taken * batch + max(backward, summing, updating))
+
+
+def placed_memory(plan: Plan, names: Sequence[str], model: ModelFacts) -> dict[str, DeviceMemory]:
+    """The memory of each device that has layers; one that has none is left out.
+
+    The executor starts every micro-batch as soon as it can, so at the end of the forward pass the activations of all of
+    them may be kept: the whole batch's. Where a stage goes on to the backward pass sooner, it takes less.
+    """
+    placed = plan.distribution.placed or Placed()
+    graph = model.graph or ModelGraph("", ())
+    loads: dict[str, _Load] = {}
+    devices_by_layer = devices_of(graph, placed.layers, names)
+    for layer in graph.layers:
+        devices = devices_by_layer[layer.name]
+        for device in devices:
+            load = loads.setdefault(device, _Load())
+            load.add(layer, model.slots.get(layer.name, 0), 1 / len(devices))
+            load.taken = load.taken if layer.inputs else graph.input_bytes
+    batch, parts = max(1, plan.training.batch_size), max(1, placed.micro_batches)
+    first = next(iter(loads), "")
+    return {
+        name: _memory(name, load, batch, parts, model.shared_slots if name == first else 0)
+        for name, load in loads.items()
+    }
+
+
+def devices_of(
+    graph: ModelGraph, layers: Mapping[str, tuple[str, ...]], names: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """The devices of every layer, as the trainer seats them.
+
+    Those that the plan says; else where the first of its inputs is; else where the first layer is that takes its
+    output; else the first of `names`.
+    """
+    inputs: dict[str, Sequence[str]] = {each.name: each.inputs for each in graph.layers}
+    takers: dict[str, list[str]] = {name: [] for name in inputs}
+    for each in graph.layers:
+        for name in each.inputs:
+            takers[name].append(each.name)
+    found = {name: layers[name] for name in inputs if layers.get(name)}
+    _follow(found, list(inputs), inputs)
+    _follow(found, list(reversed(inputs)), takers)
+    _follow(found, list(inputs), inputs)
+    return {name: found.get(name, tuple(names[:1])) for name in inputs}
+
+
+def _follow(found: dict[str, tuple[str, ...]], order: Sequence[str], neighbours: Mapping[str, Sequence[str]]) -> None:
+    for name in order:
+        near = next((found[other][:1] for other in neighbours[name] if other in found), None)
+        if near is not None:
+            found.setdefault(name, near)
+
+
+def _memory(name: str, load: _Load, batch: int, parts: int, shared: int) -> DeviceMemory:
+    trained = counted(round(load.trainable), "trainable parameters here", round(load.gradients))
+    memory = DeviceMemory(
+        name,
+        weights=_part(load.weights, counted(round(load.parameters), "parameters here", round(load.weights))),
+        gradients=_part(load.gradients, trained),
+        slots=_part(load.slots + shared, slot_words(round(load.slots), round(load.gradients), shared)),
+        activations=_part(load.kept * batch, _kept(load, batch, parts)),
+    )
+    total = memory.weights.bytes + memory.slots.bytes + load.step(batch, parts)
+    return with_total(memory, total, _momentary(load, batch, parts))
+
+
+def _part(size: float, words: str) -> Part:
+    return Part(round(size), words)
+
+
+def _kept(load: _Load, batch: int, parts: int) -> str:
+    flight = f" ({parts} micro-batches in flight)" if parts > 1 else ""
+    return f"{per_sample(round(load.kept), batch)}{flight}, kept for the backward pass"
+
+
+def _momentary(load: _Load, batch: int, parts: int) -> str:
+    micro = -(-batch // parts)
+    words = f"the largest output here and its gradient, {per_sample(round(load.passing), micro)}"
+    if load.taken:
+        words = f"the batch itself, {per_sample(load.taken, batch)}; {words}"
+    summed = f", the gradients of {parts} micro-batches," if parts > 1 else ""
+    return f"{words}; or, if that is more,{summed} what the largest update needs, {round(load.updating):,} B"

@@ -1,0 +1,97 @@
+"""The predicted step of a placement in which layers may be split: each part is scheduled as a layer of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gpu_studio.placement.schedule import Timeline, timeline
+from gpu_studio.placement.work import Array, Device, Work
+
+
+def timeline_of_parts(
+    work: Work,
+    devices: Sequence[Device],
+    placement: Sequence[Sequence[int]],
+    micro_batches: int,
+    workers: int | None = None,
+) -> Timeline:
+    """The step of `work` with layer l on the devices `placement[l]`, each of which has an even part of its units.
+
+    Tasks name the layers of `work`, also where they are parts. The rest as in `schedule.timeline`.
+    """
+    if all(len(places) == 1 for places in placement):
+        return timeline(work, devices, [places[0] for places in placement], micro_batches, workers)
+    layers = _apart(placement)
+    parts, homes = _in_parts(work, placement, layers)
+    step = timeline(parts, [*devices, Device("no device")], homes, micro_batches, workers or len(devices))
+    return _named(step, layers, len(devices))
+
+
+def recomputing(work: Work) -> Work:
+    """The work where what a stage keeps is computed again: another forward pass in each backward pass."""
+    again = 1 + work.forward_share
+    return replace(
+        work, fixed=work.fixed * again, per_sample=work.per_sample * again, forward_share=work.forward_share / again
+    )
+
+
+def _apart(placement: Sequence[Sequence[int]]) -> list[int]:
+    """The layer of each part, in order; -1 is a pause on no device.
+
+    Layers that follow each other on one device are one stage, which waits for all that any of them needs. A part must
+    not wait for what the layers beside it need, so a pause before and after it ends the stage.
+    """
+    found: list[int] = []
+    for layer, places in enumerate(placement):
+        if len(places) == 1:
+            found.append(layer)
+        else:
+            found += [-1, *(each for _ in places for each in (layer, -1))]
+    return found
+
+
+def _in_parts(work: Work, placement: Sequence[Sequence[int]], layers: Sequence[int]) -> tuple[Work, list[int]]:
+    """The work of the parts, and the device of each; that of a pause is one more than there are."""
+    here: dict[int, list[int]] = {}
+    homes: list[int] = []
+    for place, layer in enumerate(layers):
+        homes.append(placement[layer][len(here.get(layer, ()))] if layer >= 0 else len(work.fixed))
+        here.setdefault(layer, []).append(place)
+    columns = np.maximum(np.array(layers), 0)
+    share = np.array([1 / len(placement[layer]) if layer >= 0 else 0.0 for layer in layers])
+    exists = np.sign(share)
+    parts = Work(
+        names=tuple(work.names[layer] if layer >= 0 else "" for layer in layers),
+        inputs=tuple(
+            tuple(part for name in work.inputs[layer] for part in here[name]) if layer >= 0 else () for layer in layers
+        ),
+        # What a pass takes whatever its size, each part takes too.
+        fixed=_with_pause(work.fixed[:, columns] * exists),
+        per_sample=_with_pause(work.per_sample[:, columns] * share),
+        update=_with_pause(work.update[:, columns] * share),
+        forward_share=work.forward_share[columns],
+        output_bytes=work.output_bytes[columns] * share,
+        kept_bytes=work.kept_bytes[columns] * share,
+        state_bytes=work.state_bytes[columns] * share,
+        batch=work.batch,
+    )
+    return parts, homes
+
+
+def _with_pause(table: Array) -> Array:
+    return np.vstack([table, np.zeros(table.shape[1])])
+
+
+def _named(step: Timeline, layers: Sequence[int], devices: int) -> Timeline:
+    """The step without the pauses, its tasks under the numbers of the layers."""
+    tasks = tuple(
+        replace(task, layers=tuple(layers[part] for part in task.layers))
+        for task in step.tasks
+        if task.device < devices
+    )
+    used = len({task.device for task in tasks})
+    busy = sum(task.end - task.begin for task in tasks)
+    return Timeline(tasks, step.seconds, 1 - busy / (used * step.seconds) if step.seconds else 0.0)

@@ -1,0 +1,47 @@
+"""The logical devices of a plan as places for layers: what fits there, and how many of them work at one time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from gpu_studio.placement.work import Device
+from gpu_studio.plan import MIB, LogicalDevice, Machine, Plan, logical_devices
+from gpu_studio.plan.logical import default_devices
+
+
+def chosen_devices(plan: Plan, machine: Machine) -> tuple[LogicalDevice, ...]:
+    """The logical devices that the plan spreads over: those it names, else all GPUs, or all CPUs without a GPU."""
+    logical = logical_devices(plan, machine)
+    names = plan.distribution.devices or default_devices(logical)
+    return tuple(device for device in logical if device.name in names)
+
+
+def places(devices: Sequence[LogicalDevice], machine: Machine, bandwidths: Mapping[str, float]) -> list[Device]:
+    """The devices with their limits in bytes; `bandwidths` says how many bytes/s go to a physical device.
+
+    Between the slices of one physical device nothing is copied over a link: what is not in `bandwidths` takes no time.
+    """
+    return [
+        Device(device.name, limit_bytes(device, machine), bandwidths.get(device.physical, math.inf))
+        for device in devices
+    ]
+
+
+def limit_bytes(device: LogicalDevice, machine: Machine) -> float | None:
+    """What TensorFlow may hold on the device, in bytes: its slice, else what the card has free; None on a CPU."""
+    if device.limit_mib is not None:
+        return float(device.limit_mib * MIB)
+    card = machine.card(device.physical)
+    return None if card is None or card.usable_mib is None else float(card.usable_mib * MIB)
+
+
+def workers(devices: Sequence[LogicalDevice], machine: Machine, threads_per_operation: int = 0) -> int:
+    """How many of the devices work at one time: one slice of each card; of logical CPUs as many as the cores feed.
+
+    An operation on a CPU takes `threads_per_operation` cores; 0 is TensorFlow's own choice, which is all of them.
+    """
+    cards = {device.physical for device in devices if not device.physical.startswith("CPU")}
+    cpus = sum(device.physical.startswith("CPU") for device in devices)
+    at_once = max(1, machine.cpu_cores // threads_per_operation) if threads_per_operation else 1
+    return max(1, len(cards) + min(cpus, at_once))

@@ -1,0 +1,75 @@
+"""What TensorFlow told of a plan: its data, its model layer by layer, and what a training step holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from gpu_studio.placement.data_facts import DataFacts
+from gpu_studio.placement.model_graph import ModelGraph
+from gpu_studio.placement.step_memory import StepMemory
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """The model of a plan for its data, with its optimizer.
+
+    `slots` are the bytes of the optimizer's variables that belong to each layer, by its name; `shared_slots` those of
+    the rest (step counter, learning rate, loss scale). `state_bytes` are the model's variables that are no weights,
+    such as dropout's random state. `steps` is what a training step holds on a "GPU" and on a "CPU", whose operations
+    need other scratch memory. An error is a sentence, empty if there is none, followed by what to try in
+    `advice`; `graph` stands where only the optimizer or the loss was refused, which `training_error` says.
+    """
+
+    graph: ModelGraph | None = None
+    policy: str = "float32"
+    slots: Mapping[str, int] = field(default_factory=dict)
+    shared_slots: int = 0
+    state_bytes: int = 0
+    steps: Mapping[str, StepMemory] = field(default_factory=dict)
+    model_error: str = ""
+    training_error: str = ""
+    advice: tuple[str, ...] = ()
+
+    @property
+    def slot_bytes(self) -> int:
+        """All variables of the optimizer, in bytes."""
+        return sum(self.slots.values()) + self.shared_slots
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    """The data and the model of a plan, each None where it could not be had: `data_error`, `model.model_error`."""
+
+    data: DataFacts | None = None
+    model: ModelFacts | None = None
+    data_error: str = ""
+    advice: tuple[str, ...] = ()
+
+    @property
+    def graph(self) -> ModelGraph | None:
+        """The model's layers; None while they are not known, or if there is no model."""
+        return self.model.graph if self.model else None
+
+    @property
+    def model_error(self) -> str:
+        """Why there is no model for these data, in a sentence; empty if there is one, or it is not known yet."""
+        return self.model.model_error if self.model else ""
+
+    @property
+    def training_error(self) -> str:
+        """Why optimizer, loss or metrics cannot be had; empty if they can."""
+        return self.model.training_error if self.model else ""
+
+
+def encoded(facts: PlanFacts | ModelFacts | DataFacts) -> Any:
+    """The facts as JSON has them; bytes in base64."""
+    return msgspec.to_builtins(facts)
+
+
+def decoded(document: Any) -> PlanFacts:
+    """The facts in a document of JSON. Raises ValueError if it is no such document."""
+    return msgspec.convert(document, PlanFacts, strict=False)

@@ -1,0 +1,76 @@
+"""The layers of a plan's model, what each costs, and what a training step holds.
+
+Everything is built as a run builds it, on the CPU; one training step is traced into a graph, and none is run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from gpu_studio import plan as plans
+from gpu_studio.placement.plan_facts import ModelFacts, encoded
+from gpu_studio.trainer.answers.modesty import be_modest
+from gpu_studio.trainer.environment import settings_for
+from gpu_studio.trainer.errors import TrainerError
+from gpu_studio.trainer.failures import explain
+
+
+def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[str, Any], bool]:
+    """The model of the plan in `about`, and whether that holds as long as the plan and its files stay as they are."""
+    be_modest()
+    plan = plans.loads(about["plan"])
+    _set_environment(plan)
+    progress("importing TensorFlow")
+    import tensorflow as tf
+
+    tf.get_logger().setLevel("ERROR")
+    facts = _facts(plan, about["data"], progress)
+    return encoded(facts), not facts.model_error and not facts.training_error
+
+
+def _set_environment(plan: plans.Plan) -> None:
+    for name, value in settings_for(plan, os.environ).items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _facts(plan: plans.Plan, data: dict[str, Any], progress: Callable[[str], None]) -> ModelFacts:
+    from gpu_studio.trainer.answers import building
+
+    policy = building.set_precision(plan)
+    dataset = building.stand_in(data)
+    progress("building the model")
+    try:
+        model = building.model_of(plan, dataset)
+    except Exception as error:  # noqa: BLE001  (whatever Keras raises about a model, the window must be told)
+        return _refused("Keras cannot build this model", error, policy)
+    progress("tracing a training step")
+    try:
+        return replace(building.facts_of(plan.training, dataset, model), policy=policy)
+    except TrainerError as error:
+        # Of the layers more can be told than that their training is refused.
+        facts = building.facts_of(plans.Training(), dataset, model)
+        return replace(facts, policy=policy, slots={}, steps={}, training_error=error.message, advice=error.suggestions)
+    except Exception as error:  # noqa: BLE001
+        return _refused("Keras cannot train this model on these data", error, policy)
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether this machine's memory was too small, by Python's words or TensorFlow's."""
+    return isinstance(error, MemoryError) or "OOM when allocating" in str(error)
+
+
+def _refused(what: str, error: Exception, policy: str) -> ModelFacts:
+    if isinstance(error, TrainerError):
+        return ModelFacts(policy=policy, model_error=error.message, advice=error.suggestions)
+    if is_out_of_memory(error):
+        advice = ("Choose a smaller model, or fewer units.", "Look who else uses the memory of this machine.")
+        return ModelFacts(policy=policy, model_error=explain(error).message, advice=advice)
+    first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    advice = ("Hold the shape of the data against the model's input.", "Check the model's options.")
+    return ModelFacts(policy=policy, model_error=f"{what}: {first}", advice=advice)

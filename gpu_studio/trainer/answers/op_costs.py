@@ -1,0 +1,72 @@
+"""What one operation of TensorFlow's costs: floating-point operations, and memory that its kernel needs for itself."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tensorflow.python.framework import ops
+from tensorflow.python.profiler.internal import flops_registry  # noqa: F401  (registers what its operations cost)
+
+from gpu_studio.placement.liveness import NOTHING, Size
+
+_SHARING = "Reshape Identity IdentityN Squeeze ExpandDims StopGradient PreventGradient Bitcast Snapshot CheckNumerics"
+SHARING = frozenset(_SHARING.split())
+"""Their output is the memory of the input at the same place."""
+
+_OVERWRITING = (
+    "Abs Add AddN AddV2 BiasAdd Ceil Cos Div DivNoNan Elu EluGrad Erf Erfc Exp Expm1 Floor FloorDiv FloorMod "
+    "Inv LeakyRelu LeakyReluGrad Log Log1p LogSoftmax LogicalAnd LogicalNot LogicalOr Maximum Minimum Mul MulNoNan "
+    "Neg Pow RealDiv Reciprocal Relu Relu6 Relu6Grad ReluGrad Round Rsqrt RsqrtGrad Select SelectV2 Selu SeluGrad "
+    "Sigmoid SigmoidGrad Sign Sin Softmax Softplus SoftplusGrad Softsign SoftsignGrad "
+    "SparseSoftmaxCrossEntropyWithLogits Sqrt SqrtGrad Square SquaredDifference Sub Tanh TanhGrad Xdivy Xlogy"
+)
+OVERWRITING = frozenset(_OVERWRITING.split())
+"""Their kernels call `forward_input_or_allocate_output`: an input of the same size that nobody else takes is reused."""
+
+_ELEMENTWISE = OVERWRITING - {"Softmax", "LogSoftmax", "AddN", "BiasAdd", "SparseSoftmaxCrossEntropyWithLogits"}
+_INDEX_BYTES = 8
+
+
+def flops(operation: Any) -> float:
+    """Floating-point operations of one operation of a graph, a multiplication and an addition counting as two.
+
+    They are those of TensorFlow's own profiler (`RegisterStatistics(…, "flops")`). Where it knows none, an elementwise
+    operation counts one for each element, and an `Einsum` two for each of its products. Loops are not looked into.
+    """
+    if operation.type == "Einsum":
+        return _einsum(operation)
+    try:
+        counted = ops.get_stats_for_node_def(operation.graph, operation.node_def, "flops").value
+    except (ValueError, AttributeError, ZeroDivisionError):  # a shape that is not known
+        return 0.0
+    if counted is None and operation.type in _ELEMENTWISE:
+        return float(_elements(operation.outputs[0]))
+    return float(counted or 0)
+
+
+def scratch_on_cpu(operation: Any, output: Size) -> Size:
+    """Memory that the operation's kernel on a CPU needs while it runs; `output` is the size of its first input but one.
+
+    `MaxPoolGrad` pools once more, to know where each maximum came from: a copy of the output, and 8 bytes an element
+    for the places (maxpooling_op.cc, `tensor_out_dup` and `tensor_out_arg_max`).
+    """
+    if operation.type != "MaxPoolGrad":
+        return NOTHING
+    places = _INDEX_BYTES // operation.inputs[1].dtype.size
+    return Size(output.fixed * (1 + places), output.per_sample * (1 + places))
+
+
+def _einsum(operation: Any) -> float:
+    """Two for each combination of all its indices, as one loop over each would do them."""
+    equation = operation.get_attr("equation").decode()
+    sizes: dict[str, int] = {}
+    for labels, tensor in zip(equation.partition("->")[0].split(","), operation.inputs, strict=False):
+        if "." in labels or tensor.shape.rank != len(labels):
+            return 2.0 * _elements(operation.outputs[0])
+        sizes.update(zip(labels, tensor.shape.as_list(), strict=True))
+    return 2.0 * math.prod(size or 1 for size in sizes.values())
+
+
+def _elements(tensor: Any) -> int:
+    return int(tensor.shape.num_elements() or 0)

@@ -1,0 +1,64 @@
+"""How long each layer of a plan's model takes on each kind of device of this machine, measured by training it.
+
+A kind of device is a physical device: its slices are equally fast. Two sizes of step are trained, the whole batch and a
+quarter of it, on the first logical device of each kind, one after the other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gpu_studio import plan as plans
+from gpu_studio.plan import Distribution, Placed
+from gpu_studio.trainer.environment import settings_for
+
+SMALL_PART = 4
+Progress = Callable[[str], None]
+
+
+def answer(about: dict[str, Any], progress: Progress) -> tuple[dict[str, Any], bool]:
+    """The times of the plan in `about`, by the name of the device they were measured on, and that they are lasting."""
+    plan = plans.loads(about["plan"])
+    _set_environment(plan)
+    progress("importing TensorFlow")
+    import tensorflow as tf
+
+    tf.get_logger().setLevel("ERROR")
+    times = {device: _on(plan, device, Path(about["base"]), progress) for device in about["devices"]}
+    return {"times": msgspec.to_builtins(times)}, True
+
+
+def _on(plan: plans.Plan, device: str, base: Path, progress: Progress) -> Any:
+    from gpu_studio.trainer import session
+    from gpu_studio.trainer.placed.layer_times import line_through, measured
+
+    progress(f"building the model on {device}")
+    built = session.build(_all_on(plan, device), base, lambda _event: None)
+    batch = built.cut.batch
+    progress(f"training steps of {batch} samples on {device}")
+    large = measured(built, batch)
+    small = large
+    if batch >= 2 * SMALL_PART:
+        progress(f"training steps of {batch // SMALL_PART} samples on {device}")
+        small = measured(built, batch // SMALL_PART)
+    return line_through(small, large, (seat.path for seat in built.program.placed.seats))  # type: ignore[attr-defined]
+
+
+def _all_on(plan: plans.Plan, device: str) -> plans.Plan:
+    """The plan with every layer on one device, in one piece; layers that are not named go where their input is."""
+    training = replace(plan.training, early_stopping=None)
+    return replace(plan, training=training, distribution=Distribution("placed", (device,), placed=Placed()))
+
+
+def _set_environment(plan: plans.Plan) -> None:
+    for name, value in settings_for(plan, os.environ).items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

@@ -1,0 +1,143 @@
+"""The layers of a Keras model that can each be put on a device, in the order they run, and which feeds which.
+
+A leaf is a layer that is no `keras.Model`: what a nested model holds is placed by itself, what a composite layer holds
+goes with it. Edges run through nested models and through bare operations (`x + y`), which nobody places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+
+from gpu_studio.trainer.traced_layers import Called, called_layers
+
+Producers = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceableLayer:
+    """A leaf layer. `path` is its name, `outer/inner` within a nested model; `inputs` are the paths that feed it."""
+
+    path: str
+    layer: Any
+    inputs: tuple[str, ...] = ()
+
+
+def placeable_layers(model: Any) -> list[PlaceableLayer]:
+    """The leaves of `model`, each once, in the order in which they first run; input layers are left out.
+
+    A leaf that is called several times has the inputs of all calls. Of a model that is no graph (a subclass) the order
+    and the edges are those of a trial call; where that fails, the order is that of its attributes, in a chain.
+    """
+    listing = _Listing()
+    listing.model(model, "", [()], _build_shapes(model))
+    return listing.layers()
+
+
+def graph_of(model: Any) -> Any:
+    """The functional graph of a Functional model or of a Sequential one that is built; None for other models."""
+    found = getattr(model, "_functional", None) if isinstance(model, keras.Sequential) else model
+    return found if hasattr(found, "_nodes_by_depth") else None
+
+
+def nodes_of(graph: Any) -> Iterator[Any]:
+    """The nodes of a functional graph, inputs left out, in the order in which Keras runs them."""
+    by_depth = graph._nodes_by_depth  # noqa: SLF001 (Keras' only record of the order)
+    for depth in sorted(by_depth, reverse=True):
+        yield from (node for node in by_depth[depth] if not node.is_input)
+
+
+class _Listing:
+    """Walks through a model and what is nested in it, and remembers every leaf and what feeds it."""
+
+    def __init__(self) -> None:
+        self._paths: dict[int, str] = {}
+        self._found: dict[str, tuple[Any, dict[str, None]]] = {}
+
+    def layers(self) -> list[PlaceableLayer]:
+        return [PlaceableLayer(path, layer, tuple(feeds)) for path, (layer, feeds) in self._found.items()]
+
+    def model(self, model: Any, prefix: str, feeds: Sequence[Producers], shapes: Any) -> list[Producers]:
+        """Who feeds the outputs of `model`, when `feeds` feed its inputs."""
+        graph = graph_of(model)
+        if graph is None:
+            return [self._called(model, prefix, _joined(feeds), shapes)]
+        inputs = list(graph.inputs)
+        given = list(feeds) if len(feeds) == len(inputs) else [_joined(feeds)] * len(inputs)
+        known: dict[int, Producers] = {id(x): feed for x, feed in zip(inputs, given, strict=True)}
+        for node in nodes_of(graph):
+            self._node(node, prefix, known)
+        return [known[id(x)] for x in graph.outputs]
+
+    def _node(self, node: Any, prefix: str, known: dict[int, Producers]) -> None:
+        tensors = node.arguments.keras_tensors
+        feeds = [known[id(x)] for x in tensors]
+        operation = node.operation
+        if isinstance(operation, keras.Model):
+            made = self.model(operation, f"{prefix}{operation.name}/", feeds, [x.shape for x in tensors])
+        elif isinstance(operation, keras.layers.Layer):
+            made = [self._leaf(operation, prefix, _joined(feeds))]
+        else:
+            made = [_joined(feeds)]
+        same = made if len(made) == len(node.outputs) else [_joined(made)] * len(node.outputs)
+        known.update({id(x): feed for x, feed in zip(node.outputs, same, strict=True)})
+
+    def _leaf(self, layer: Any, prefix: str, feeds: Producers) -> Producers:
+        if isinstance(layer, keras.layers.InputLayer):
+            return feeds
+        path = self._paths.setdefault(id(layer), self._free(f"{prefix}{layer.name}"))
+        _, known = self._found.setdefault(path, (layer, {}))
+        known.update(dict.fromkeys(feed for feed in feeds if feed != path))
+        return (path,)
+
+    def _called(self, model: Any, prefix: str, feeds: Producers, shapes: Any) -> Producers:
+        leaves = {id(layer): layer for _, layer in leaves_below(model)}
+        paths = {id(layer): path for path, layer in leaves_below(model, prefix)}
+        calls, results = called_layers(model, list(leaves.values()), shapes) or _chain(leaves.values())
+        for call in calls:
+            self._leaf(call.layer, paths[id(call.layer)].removesuffix(call.layer.name), self._sources(call, feeds))
+        return _joined([(self._paths[id(layer)],) for layer in results]) or feeds
+
+    def _sources(self, call: Called, feeds: Producers) -> Producers:
+        before = [(self._paths[id(layer)],) for layer in call.after]
+        return _joined([*before, feeds] if call.takes_input else before)
+
+    def _free(self, path: str) -> str:
+        """The path, with a number if another layer has it: only layers of a graph have names of their own."""
+        number, free = 1, path
+        while free in self._found:
+            number += 1
+            free = f"{path}#{number}"
+        return free
+
+
+def leaves_below(model: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Path and layer of every leaf in the attributes of `model` and of the models in it."""
+    for layer in model.layers:
+        if isinstance(layer, keras.Model):
+            yield from leaves_below(layer, f"{prefix}{layer.name}/")
+        elif not isinstance(layer, keras.layers.InputLayer):
+            yield f"{prefix}{layer.name}", layer
+
+
+def _chain(leaves: Iterable[Any]) -> tuple[list[Called], list[Any]]:
+    """Leaves as if each took what the one before it gives."""
+    layers = list(leaves)
+    after = [[], *([layer] for layer in layers[:-1])]
+    calls = [Called(layer, before, not before) for layer, before in zip(layers, after, strict=False)]
+    return calls, layers[-1:]
+
+
+def _joined(feeds: Iterable[Producers]) -> Producers:
+    return tuple(dict.fromkeys(path for feed in feeds for path in feed))
+
+
+def _build_shapes(model: Any) -> Any:
+    """The shapes that a model was built for, one an input; None if it does not know them."""
+    config: Mapping[str, Any] = (model.get_build_config() or {}) if model.built else {}
+    if "input_shape" in config:
+        return [config["input_shape"]]
+    return list(config.get("shapes_dict", {}).values()) or None

@@ -1,0 +1,87 @@
+"""What TensorFlow's allocator really gives out for a plan on the CPU: prints weights, slots, gradients, and each step.
+
+`python step_memory.py PLAN BATCH…`. The CPU gets the allocator that cards have, which counts every byte and its peak.
+The batch lies in memory before the step, because the data set does on a CPU: it is told apart, as `input`.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpu_studio.plan import Plan, load
+from gpu_studio.trainer import environment
+
+WARM_UP = 2
+STEPS = 5
+LIMIT_MIB = 8192
+
+
+def main(path: Path, batches: list[int]) -> None:
+    """Measure the plan in the file at each batch."""
+    plan = load(path)
+    os.environ |= {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MIB)}
+    for name, value in environment.settings_for(plan, os.environ).items():
+        os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+    sys.stdout.write(json.dumps(measured(plan, batches)) + "\n")
+
+
+def measured(plan: Plan, batches: list[int]) -> dict[str, Any]:
+    """Bytes: of the variables and of the gradients, and for each batch those that each step held besides."""
+    from gpu_studio.trainer import session
+
+    made = session.build(plan, Path.cwd(), lambda _event: None)
+    return {
+        "weights": sum(size(v.value) for v in made.model.variables),
+        "slots": sum(size(v.value) for v in made.optimizer.variables),
+        "gradients": sum(size(gradient) for gradient in gradients(made)),
+        "steps": {batch: steps(made, batch) for batch in batches},
+    }
+
+
+def size(tensor: Any) -> int:
+    """The bytes of a tensor's or a variable's numbers, as they are in memory."""
+    return int(np.asarray(tensor).nbytes)
+
+
+def gradients(made: Any) -> list[Any]:
+    """The gradients of one sample's loss, really computed."""
+    import tensorflow as tf
+
+    x, y = made.dataset.train.x[:1], made.dataset.train.y[:1]
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(made.program.loss(y, made.model(x, training=True)))
+    return [g for g in tape.gradient(loss, [v.value for v in made.model.trainable_variables]) if g is not None]
+
+
+def steps(made: Any, batch: int) -> dict[str, Any]:
+    """`input`, the bytes of the batch; `held`, what each of some steps held at its peak, more than before it."""
+    import tensorflow as tf
+
+    split = made.dataset.train
+    x = np.resize(split.x, (batch, *split.x.shape[1:]))
+    y = np.resize(split.y, (batch, *split.y.shape[1:]))
+    weight = np.full(batch, 1 / batch, np.float32)
+    stream = iter(tf.data.Dataset.from_tensors((x, y, weight)).repeat())
+    held = [step(made.program, stream, number) for number in range(WARM_UP + STEPS)]
+    return {"input": x.nbytes + y.nbytes + weight.nbytes, "held": held[WARM_UP:]}
+
+
+def step(program: Any, stream: Any, number: int) -> int:
+    """Train one step; the allocator's peak over what it had given out before."""
+    from tensorflow import config
+
+    gc.collect()
+    before = config.experimental.get_memory_info("CPU:0")["current"]
+    config.experimental.reset_memory_stats("CPU:0")
+    program.train(stream, number, 1)
+    return int(config.experimental.get_memory_info("CPU:0")["peak"]) - int(before)
+
+
+main(Path(sys.argv[1]), [int(word) for word in sys.argv[2:]])

@@ -1,0 +1,82 @@
+"""`model`: the layers and the memory of a plan, in a table or in JSON."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+from pathlib import Path
+
+import pytest
+from made_machines import TWO_CARDS
+from made_plan_facts import FACTS, THREE_LAYERS
+from rich.console import Console
+
+from gpu_studio.cli import model_command
+from gpu_studio.cli.model_arguments import add_model
+from gpu_studio.cli.output import RefusedError
+from gpu_studio.placement.memory import predict
+from gpu_studio.plan import Carve, Data, Devices, Model, Plan, PlanError, Training, save
+
+SMALL = Plan(devices=Devices(carve=(Carve("GPU:0", (1,)),)), training=Training(batch_size=100_000))
+
+
+def drawn(table) -> str:
+    console = Console(file=io.StringIO(), width=200)
+    console.print(table)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def arguments(plan: Path, *, as_json: bool = False) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_model(parser)
+    chosen = parser.parse_args([str(plan), "--formulas"])
+    return argparse.Namespace(**vars(chosen), settings=[], machine=None, json=as_json)
+
+
+def test_that_every_layer_has_a_row_with_its_costs() -> None:
+    lines = drawn(model_command.layer_table(THREE_LAYERS.layers)).splitlines()
+    assert len(lines) == 1 + 3
+    figures = "one Dense 100 1,000 3.9 KiB 400 B 2.0 kFLOP 4.0 kFLOP"
+    assert " ".join(lines[1].split()) == figures
+
+
+def test_that_a_device_that_is_too_small_is_named_in_words() -> None:
+    text = drawn(model_command.memory_table(predict(SMALL, TWO_CARDS, FACTS)))
+    assert "does not fit" in text
+    assert "1.0 MiB" in text
+
+
+def test_that_the_document_can_be_read_by_programs() -> None:
+    told = json.loads(json.dumps(model_command.document(THREE_LAYERS, predict(SMALL, TWO_CARDS, FACTS))))
+    assert told["parameters"] == 1600
+    assert told["devices"][0]["fits"] is False
+    assert told["devices"][0]["weights"]["formula"].startswith("1,600 parameters")
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "–"), (12, "12.0 FLOP"), (401_920, "401.9 kFLOP"), (3e15, "3000.0 TFLOP")]
+)
+def test_that_work_is_written_with_a_unit(count, text) -> None:
+    assert model_command.flops(count) == text
+
+
+def test_that_a_plan_with_a_problem_is_refused(tmp_path) -> None:
+    path = tmp_path / "wrong.plan.toml"
+    save(Plan(model=Model(name="mlp"), data=Data(name="digits"), training=Training(epochs=0)), path)
+    with pytest.raises(PlanError, match="epochs"):
+        model_command.model(arguments(path))
+
+
+@pytest.mark.slow
+def test_that_tensorflow_tells_of_a_plan_and_refuses_a_misfit(tmp_path, capsys) -> None:
+    path = tmp_path / "digits.plan.toml"
+    save(Plan(model=Model(name="mlp"), data=Data(name="digits")), path)
+    assert model_command.model(arguments(path)) == 0
+    out = capsys.readouterr().out
+    assert "335,114 parameters, of which 335,114 are trained" in out
+    assert "trainable parameters × 4 B" in out
+    save(Plan(model=Model(name="linear"), data=Data(name="digits")), path)
+    with pytest.raises((RefusedError, PlanError)):
+        model_command.model(arguments(path))

@@ -1,0 +1,122 @@
+"""What a graph of operations holds while it runs."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_studio.placement.liveness import Operation, Size, executed, moments
+
+BATCH = 10
+KB = Size(1000)
+
+
+def peaks(operations, **options) -> list[int]:
+    return [moment.bytes(BATCH) for moment in moments(operations, **options)]
+
+
+def op(makes: int, *takes: int, size: Size = KB, **options) -> Operation:
+    return Operation(takes=takes, makes=((makes, size),), **options)
+
+
+def test_that_a_tensor_is_freed_after_its_last_use() -> None:
+    chain = [op(0), op(1, 0), op(2, 1), op(3, 2)]
+    assert peaks(chain, results=[3]) == [1000, 2000, 2000, 2000]
+
+
+def test_that_a_tensor_used_later_is_held_until_then() -> None:
+    skip = [op(0), op(1, 0), op(2, 1), op(3, 2, 0)]
+    assert peaks(skip, results=[3]) == [1000, 2000, 3000, 3000]
+
+
+def test_that_sizes_grow_with_the_batch() -> None:
+    (moment,) = moments([op(0, size=Size(8, 100))], results=[0])
+    assert (moment.fixed, moment.per_sample) == (8, 100)
+
+
+def test_that_a_reshape_makes_no_memory_and_keeps_what_it_shares() -> None:
+    shaped = [op(0), op(1, 0, shares=True), op(2, 1), op(3, 2, 1)]
+    assert peaks(shaped, results=[3]) == [1000, 1000, 2000, 3000]
+
+
+def test_that_an_elementwise_operation_writes_over_what_nobody_else_takes() -> None:
+    assert peaks([op(0), op(1, 0, overwrites=True)], results=[1]) == [1000, 1000]
+
+
+def test_that_an_input_with_another_taker_is_not_written_over() -> None:
+    twice = [op(0), op(1, 0, overwrites=True), op(2, 0, 1)]
+    assert peaks(twice, results=[2]) == [1000, 2000, 3000]
+
+
+def test_that_an_input_of_another_size_is_not_written_over() -> None:
+    assert peaks([op(0, size=Size(7)), op(1, 0, overwrites=True)], results=[1]) == [7, 1007]
+
+
+def test_that_one_input_is_written_over_once() -> None:
+    two = [op(0), Operation(takes=(0,), makes=((1, KB), (2, KB)), overwrites=True)]
+    assert peaks(two, results=[1, 2]) == [1000, 2000]
+
+
+def test_that_what_nobody_takes_is_gone_at_once() -> None:
+    assert peaks([op(0), op(1, after=(0,))]) == [1000, 1000]
+
+
+def test_that_scratch_is_held_while_its_operation_runs_and_not_longer() -> None:
+    assert peaks([op(0), op(1, 0, scratch=Size(500)), op(2, 1)], results=[2]) == [1000, 2500, 2000]
+
+
+def test_that_two_operations_at_once_hold_the_inputs_of_both() -> None:
+    chain = [op(0), op(1, 0), op(2, 1), op(3, 2)]
+    assert peaks(chain, results=[3], at_once=2) == [1000, 2000, 3000, 3000]
+
+
+def test_that_gradients_and_kept_activations_are_counted_apart() -> None:
+    forward, backward = op(0, size=Size(0, 100)), op(1, 0)
+    first, second = moments([forward, backward], results=[1], gradients=frozenset([1]), kept=frozenset([0]))
+    assert (first.kept, first.gradients) == (100, 0)
+    assert (second.kept, second.gradients) == (100, 1000)
+
+
+def test_that_operations_run_when_all_that_they_need_is_there() -> None:
+    late, early = op(0, 1), op(1)
+    assert list(executed([late, early])) == [1, 0]
+    assert list(executed([op(0, after=(1,)), op(1)])) == [1, 0]
+
+
+@st.composite
+def graphs(draw) -> list[Operation]:
+    """Operations that each make one tensor from any made before."""
+    operations: list[Operation] = []
+    for number in range(draw(st.integers(1, 12))):
+        takes = draw(st.lists(st.integers(0, number - 1), max_size=3)) if number else []
+        size = Size(draw(st.integers(0, 50)), draw(st.integers(0, 5)))
+        kind = draw(st.sampled_from(["plain", "shares", "overwrites"])) if takes else "plain"
+        operations.append(op(number, *takes, size=size, shares=kind == "shares", overwrites=kind == "overwrites"))
+    return operations
+
+
+@given(graphs())
+def test_that_plain_operations_hold_what_is_made_and_still_to_be_taken(operations) -> None:
+    plain = [Operation(each.takes, each.makes) for each in operations]
+    order = list(executed(plain))
+    last = {tensor: when for when, place in enumerate(order) for tensor in plain[place].takes}
+    made = {place: when for when, place in enumerate(order)}
+    sizes = [each.makes[0][1] for each in plain]
+
+    def held(when: int) -> int:
+        alive = (n for n in range(len(plain)) if made[n] <= when <= last.get(n, made[n]))
+        return sum(sizes[n].fixed + sizes[n].per_sample * BATCH for n in alive)
+
+    assert peaks(plain) == [held(when) for when in range(len(order))]
+
+
+@given(graphs(), st.integers(1, 3))
+def test_that_sharing_memory_never_takes_more_and_nothing_is_counted_twice(operations, at_once) -> None:
+    plain = [Operation(each.takes, each.makes) for each in operations]
+    # A reshape has the size of what it shares; only then is there anything to compare.
+    same = [each for each in operations if not each.shares or each.makes[0][1] == operations[each.takes[0]].makes[0][1]]
+    if len(same) == len(operations):
+        assert all(
+            a <= b for a, b in zip(peaks(operations, at_once=at_once), peaks(plain, at_once=at_once), strict=True)
+        )
+    assert all(moment.fixed >= 0 <= moment.per_sample for moment in moments(operations, at_once=at_once))

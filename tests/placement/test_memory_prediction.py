@@ -1,0 +1,167 @@
+"""The memory of each logical device, for every strategy, with where each figure comes from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_machines import TWO_CARDS, WITHOUT_CARDS
+from made_plan_facts import FACTS, MODEL, STEP, THREE_LAYERS
+
+from gpu_studio.placement.memory import predict, shares
+from gpu_studio.placement.memory_placed import devices_of
+from gpu_studio.placement.plan_facts import PlanFacts, decoded, encoded
+from gpu_studio.plan import MIB, Carve, Devices, Distribution, Placed, Plan, Training
+
+WEIGHTS, SLOTS, GRADIENTS = 4 * 1600 + 16, 12_812, 4 * 1600
+FOUR_CPUS = Devices(carve=(Carve("CPU:0", (0, 0, 0, 0)),))
+
+
+def plan(strategy: str = "none", batch: int = 32, **options) -> Plan:
+    return Plan(
+        devices=FOUR_CPUS, training=Training(batch_size=batch), distribution=Distribution(strategy=strategy, **options)
+    )
+
+
+def predicted(asked: Plan, facts: PlanFacts = FACTS, machine=WITHOUT_CARDS):
+    return {memory.device: memory for memory in predict(asked, machine, facts)}
+
+
+def test_that_nothing_is_predicted_of_a_model_that_is_not_known() -> None:
+    assert predict(plan(), WITHOUT_CARDS, PlanFacts()) == ()
+    assert predict(plan(), WITHOUT_CARDS, PlanFacts(model=replace(MODEL, steps={}))) == ()
+
+
+def test_that_one_device_holds_the_variables_and_the_traced_step() -> None:
+    memory = predicted(plan(batch=64))["CPU:0"]
+    assert memory.weights.bytes == WEIGHTS
+    assert memory.slots.bytes == SLOTS
+    assert memory.gradients.bytes == GRADIENTS
+    assert memory.activations.bytes == 600 * 64
+    assert memory.total == WEIGHTS + SLOTS + STEP.peak(64)
+
+
+def test_that_devices_without_a_part_hold_nothing() -> None:
+    assert [memory.total for memory in predict(plan(), WITHOUT_CARDS, FACTS)][1:] == [0, 0, 0]
+
+
+def test_that_formulas_are_plain_words_and_numbers() -> None:
+    memory = predicted(plan())["CPU:0"]
+    assert memory.weights.formula == "1,600 parameters × 4 B + 16 B of random state"
+    assert memory.gradients.formula == "1,600 trainable parameters × 4 B"
+    assert memory.slots.formula == "2 × 6,400 B of trainable parameters + 12 B of counters and learning rate"
+    assert memory.activations.formula.startswith("600 B a sample × 32 samples")
+
+
+@given(st.integers(1, 5000), st.sampled_from(["none", "one_device", "mirrored", "central_storage", "placed"]))
+def test_that_the_parts_make_up_the_total_or_more(batch, strategy) -> None:
+    for memory in predict(plan(strategy, batch), WITHOUT_CARDS, FACTS):
+        parts = sum(part.bytes for _, part in memory.parts)
+        assert all(part.bytes >= 0 for _, part in memory.parts)
+        assert parts >= memory.total
+        assert parts == memory.total or "less than the sum" in memory.total_formula
+
+
+@given(st.integers(1, 500), st.integers(1, 9))
+def test_that_the_shares_of_a_batch_are_even_and_whole(batch, count) -> None:
+    found = shares(Plan(training=Training(batch_size=batch)), count)
+    assert max(found) - min(found) <= 1
+    assert sum(found) == max(batch, count)
+
+
+def test_that_a_batch_of_each_replica_is_not_shared() -> None:
+    assert shares(Plan(training=Training(batch_size=8, batch_scope="replica")), 3) == (8, 8, 8)
+
+
+def test_that_each_mirror_has_the_whole_model_and_its_share_of_the_batch() -> None:
+    found = predicted(plan("mirrored", batch=64))
+    assert [memory.weights.bytes for memory in found.values()] == [WEIGHTS] * 4
+    assert [memory.activations.bytes for memory in found.values()] == [600 * 16] * 4
+
+
+def test_that_packing_all_gradients_takes_more_than_summing_one_after_the_other() -> None:
+    packed = predicted(plan("mirrored", all_reduce="hierarchical_copy"))["CPU:0"].total
+    assert packed - predicted(plan("mirrored"))["CPU:0"].total == 2 * GRADIENTS - 4 * 1000
+
+
+def test_that_central_storage_keeps_the_slots_in_one_place() -> None:
+    cards = predicted(replace(plan("central_storage"), devices=Devices()), machine=TWO_CARDS)
+    assert {name: memory.slots.bytes for name, memory in cards.items()} == {"GPU:0": 0, "GPU:1": 0, "CPU:0": SLOTS}
+    assert cards["GPU:1"].weights.bytes == WEIGHTS
+    assert "copy" in cards["GPU:1"].weights.formula
+
+
+def test_that_a_device_that_keeps_the_variables_may_train_as_well() -> None:
+    found = predicted(plan("central_storage", parameter_device="CPU:1"))
+    assert [memory.slots.bytes for memory in found.values()] == [0, SLOTS, 0, 0]
+    assert found["CPU:1"].activations.bytes > 0
+    assert found["CPU:0"].weights.bytes == 0
+
+
+def test_that_placed_layers_take_their_weights_and_slots_with_them() -> None:
+    placed = Placed(1, {"one": ("CPU:0",), "two": ("CPU:2",), "three": ("CPU:2",)})
+    found = predicted(plan("placed", placed=placed))
+    assert [memory.weights.bytes for memory in found.values()] == [4000, 0, 2400, 0]
+    assert [memory.slots.bytes for memory in found.values()] == [8012, 0, 4800, 0]
+    assert found["CPU:0"].activations.bytes == 400 * 32
+
+
+def test_that_a_split_layer_is_shared_evenly() -> None:
+    placed = Placed(1, {"one": ("CPU:0", "CPU:1"), "two": ("CPU:1",)})
+    found = predicted(plan("placed", placed=placed))
+    assert found["CPU:0"].weights.bytes == 2000
+    assert found["CPU:1"].weights.bytes == 2000 + 2000 + 400
+
+
+def test_that_micro_batches_shrink_what_passes_and_not_what_is_kept() -> None:
+    layers = {"one": ("CPU:0",)}
+    whole = predicted(plan("placed", 1000, placed=Placed(1, layers)))["CPU:0"]
+    cut = predicted(plan("placed", 1000, placed=Placed(4, layers)))["CPU:0"]
+    assert cut.activations.bytes == whole.activations.bytes
+    assert whole.total - cut.total == 800 * 750
+
+
+def test_that_the_gradients_of_all_micro_batches_wait_to_be_summed() -> None:
+    layers = {"one": ("CPU:0",)}
+    few, many = (predicted(plan("placed", 1, placed=Placed(count, layers)))["CPU:0"] for count in (10, 11))
+    assert many.total - few.total == GRADIENTS
+
+
+def test_that_the_batch_is_where_a_layer_takes_it() -> None:
+    placed = Placed(1, {"one": ("CPU:0",), "two": ("CPU:1",)})
+    found = predicted(plan("placed", 100, placed=placed))
+    assert "the batch itself, 40 B a sample × 100 samples" in found["CPU:0"].other.formula
+    assert "batch itself" not in found["CPU:1"].other.formula
+
+
+@pytest.mark.parametrize(
+    ("layers", "expected"),
+    [
+        ({}, ["A", "A", "A"]),
+        ({"one": ("B",)}, ["B", "B", "B"]),
+        ({"three": ("B",)}, ["B", "B", "B"]),
+        ({"two": ("B",), "three": ("C",)}, ["B", "B", "C"]),
+    ],
+)
+def test_that_a_layer_that_is_left_out_goes_where_its_neighbours_are(layers, expected) -> None:
+    assert [devices[0] for devices in devices_of(THREE_LAYERS, layers, ("A", "B")).values()] == expected
+
+
+def test_that_the_limit_is_the_slices_or_the_cards() -> None:
+    carved = Devices(carve=(Carve("GPU:0", (1024, 2048)),))
+    limits = [memory.limit_bytes for memory in predict(Plan(devices=carved), TWO_CARDS, FACTS)]
+    usable = TWO_CARDS.cards[1].usable_mib
+    assert limits == [1024 * MIB, 2048 * MIB, None if usable is None else usable * MIB, None]
+
+
+def test_that_what_does_not_fit_is_said() -> None:
+    small = Plan(devices=Devices(carve=(Carve("GPU:0", (1,)),)), training=Training(batch_size=100_000))
+    memory = predicted(small, machine=TWO_CARDS)
+    assert memory["GPU:0"].fits is False
+    assert memory["CPU:0"].fits is None
+
+
+def test_that_facts_survive_being_told_as_json() -> None:
+    assert decoded(encoded(FACTS)) == FACTS

@@ -1,0 +1,137 @@
+"""Warnings that need the model, the data or the predicted memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_machines import TWO_CARDS, WITHOUT_CARDS
+from made_plan_facts import DATA, FACTS, MODEL, THREE_LAYERS
+
+from gpu_studio.placement.cautions import cautions_with
+from gpu_studio.placement.memory import predict
+from gpu_studio.placement.plan_facts import PlanFacts
+from gpu_studio.plan import Carve, Data, Devices, Distribution, Machine, Model, Plan, Training, validate
+from gpu_studio.plan.mending import Caution
+
+
+def a_plan(batch: int, strategy: str = "mirrored", scope: str = "global", carve: tuple[Carve, ...] = ()) -> Plan:
+    return Plan(
+        "made",
+        Devices(carve=carve),
+        Model("mlp"),
+        Data("digits"),
+        Training(batch_size=batch, batch_scope=scope),
+        Distribution(strategy),
+    )
+
+
+def the(name: str, plan: Plan, machine: Machine, facts: PlanFacts = FACTS) -> Caution:
+    [found] = [each for each in cautions_with(plan, machine, facts) if each.name == name]
+    return found
+
+
+def names(plan: Plan, machine: Machine, facts: PlanFacts = FACTS) -> list[str]:
+    return [each.name for each in cautions_with(plan, machine, facts)]
+
+
+def mended(caution: Caution, plan: Plan, machine: Machine, facts: PlanFacts = FACTS) -> Plan:
+    """The mended plan, of which the same is no longer said."""
+    assert caution.mend is not None
+    after = caution.mend.make(plan)
+    assert caution.name not in names(after, machine, facts)
+    assert validate(after, machine) == []
+    return after
+
+
+@pytest.mark.parametrize("scope", ["global", "replica"])
+def test_that_a_batch_too_large_for_a_slice_is_cut_to_the_largest_that_fits(scope):
+    plan = a_plan(30_000, carve=(Carve("GPU:0", (2, 2)),), scope=scope)
+    plan = replace(plan, distribution=replace(plan.distribution, devices=("GPU:0", "GPU:1")))
+    after = mended(the("too much memory", plan, TWO_CARDS), plan, TWO_CARDS)
+    assert all(memory.fits is not False for memory in predict(after, TWO_CARDS, FACTS))
+    twice = replace(after, training=replace(after.training, batch_size=2 * after.training.batch_size))
+    assert any(memory.fits is False for memory in predict(twice, TWO_CARDS, FACTS))
+
+
+def test_that_weights_that_do_not_fit_are_not_mended_by_a_batch():
+    graph = replace(THREE_LAYERS, layers=tuple(replace(each, weight_bytes=2**40) for each in THREE_LAYERS.layers))
+    facts = replace(FACTS, model=replace(MODEL, graph=graph))
+    plan = a_plan(8)
+    assert the("too much memory", plan, TWO_CARDS, facts).mend is None
+
+
+def test_that_what_fits_is_not_warned_of():
+    assert "too much memory" not in names(a_plan(64), TWO_CARDS)
+    assert "too much memory" not in names(a_plan(10**9, "none"), WITHOUT_CARDS)
+
+
+def test_that_a_batch_of_more_than_all_samples_is_cut_so_that_an_epoch_has_steps():
+    plan = a_plan(1000)
+    after = mended(the("few samples", plan, TWO_CARDS), plan, TWO_CARDS)
+    assert after.training.batch_size == 64
+    assert DATA.steps(64) >= 8
+
+
+def test_that_more_replicas_than_samples_become_one():
+    facts = replace(FACTS, data=replace(DATA, train=1))
+    plan = a_plan(2)
+    after = mended(the("more replicas than samples", plan, TWO_CARDS, facts), plan, TWO_CARDS, facts)
+    assert after.distribution.strategy == "one_device"
+
+
+def test_that_a_small_model_is_said_to_be_faster_on_one_card():
+    plan = a_plan(64)
+    after = mended(the("little work", plan, TWO_CARDS), plan, TWO_CARDS)
+    assert after.distribution == Distribution("one_device", devices=("GPU:0",))
+
+
+@pytest.mark.parametrize(
+    ("plan", "machine"),
+    [
+        (a_plan(64, "none"), TWO_CARDS),
+        (a_plan(64, carve=(Carve("CPU:0", (0, 0)),)), WITHOUT_CARDS),
+        (a_plan(64, carve=(Carve("GPU:0", (1024, 1024)),)), TWO_CARDS),
+    ],
+    ids=["one replica", "logical CPUs", "slices of a card"],
+)
+def test_that_only_whole_cards_are_weighed_against_one(plan, machine):
+    assert "little work" not in names(plan, machine)
+
+
+def test_that_a_large_model_is_left_on_its_cards():
+    heavy = tuple(replace(each, flops_forward=1e9, flops_backward=2e9) for each in THREE_LAYERS.layers)
+    facts = replace(FACTS, model=replace(MODEL, graph=replace(THREE_LAYERS, layers=heavy)))
+    assert names(a_plan(64), TWO_CARDS, facts) == []
+
+
+@pytest.mark.parametrize("scope", ["global", "replica"])
+def test_that_batch_normalisation_gets_enough_samples(scope):
+    layers = (*THREE_LAYERS.layers[:2], replace(THREE_LAYERS.layers[2], kind="BatchNormalization"))
+    facts = replace(FACTS, model=replace(MODEL, graph=replace(THREE_LAYERS, layers=layers)))
+    plan = a_plan(4 if scope == "replica" else 8, scope=scope)
+    after = mended(the("few to normalise", plan, TWO_CARDS, facts), plan, TWO_CARDS, facts)
+    assert after.training.batch_size == (16 if scope == "replica" else 32)
+
+
+@given(
+    batch=st.integers(-1, 100_000),
+    strategy=st.sampled_from(["none", "one_device", "mirrored", "central_storage"]),
+    scope=st.sampled_from(["global", "replica"]),
+    slices=st.lists(st.integers(1, 64), max_size=3),
+    train=st.integers(0, 2000),
+)
+def test_that_no_mend_leaves_its_warning_standing(batch, strategy, scope, slices, train):
+    plan = a_plan(batch, strategy, scope, (Carve("GPU:0", tuple(slices)),) if slices else ())
+    facts = replace(FACTS, data=replace(DATA, train=train))
+    for caution in cautions_with(plan, TWO_CARDS, facts):
+        if caution.mend is not None:
+            after = caution.mend.make(plan)
+            assert caution.name not in names(after, TWO_CARDS, facts)
+            assert len(validate(after, TWO_CARDS)) <= len(validate(plan, TWO_CARDS))
+
+
+def test_that_nothing_is_said_of_what_is_not_known():
+    assert cautions_with(a_plan(64), TWO_CARDS, PlanFacts()) == ()

@@ -1,0 +1,39 @@
+"""The moments of a step: whatever the batch, those that are kept tell the most that is held."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_studio.placement.step_memory import Moment, StepMemory, highest
+
+LINES = st.builds(Moment, fixed=st.integers(0, 10**9), per_sample=st.integers(0, 10**6))
+BATCHES = st.integers(0, 10**5)
+
+
+@given(st.lists(LINES, min_size=1, max_size=40), BATCHES)
+def test_that_the_peak_is_that_of_all_moments(moments, batch) -> None:
+    assert highest(moments).peak(batch) == max(moment.bytes(batch) for moment in moments)
+
+
+@given(st.lists(LINES, min_size=1, max_size=40))
+def test_that_each_moment_kept_is_steeper_and_lower_than_the_one_before(moments) -> None:
+    kept = highest(moments).moments
+    assert [moment.per_sample for moment in kept] == sorted({moment.per_sample for moment in kept})
+    assert [moment.fixed for moment in kept] == sorted({moment.fixed for moment in kept}, reverse=True)
+
+
+def test_that_a_moment_that_is_never_the_fullest_is_forgotten() -> None:
+    flat, middle, steep = Moment(10, 0), Moment(4, 1), Moment(0, 2)
+    assert highest([steep, middle, flat]).moments == (flat, steep)
+
+
+def test_that_the_fullest_moment_says_what_it_holds() -> None:
+    early, late = Moment(100, 1, gradients=60), Moment(0, 9, kept=7)
+    memory = highest([early, late])
+    assert memory.fullest(1) == early
+    assert memory.fullest(1000) == late
+
+
+def test_that_no_moment_holds_nothing() -> None:
+    assert StepMemory().peak(64) == 0

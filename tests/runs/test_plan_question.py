@@ -1,0 +1,82 @@
+"""What TensorFlow is asked about a plan: all that the answer depends on, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import fake_plan_asker
+import pytest
+
+from gpu_studio.plan import Data, Devices, Distribution, EarlyStopping, Model, Named, Plan, Training, loads
+from gpu_studio.runs.plan_question import ask_about, data_question, model_question
+
+FOLDER = Path("/nowhere")
+PLAN = Plan(model=Model(name="mlp"), data=Data(name="digits"))
+SEEN = {"name": "digits", "x_shape": [28, 28, 1], "train": 9, "preview": ["large"]}
+
+
+def both(plan: Plan) -> str:
+    return json.dumps([data_question(plan, FOLDER), model_question(plan, FOLDER, SEEN)])
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        replace(PLAN, name="another"),
+        replace(PLAN, training=Training(epochs=5, batch_size=7, learning_rate=0.1, early_stopping=EarlyStopping())),
+        replace(PLAN, training=Training(schedule=Named("cosine"))),
+        replace(PLAN, distribution=Distribution(strategy="mirrored")),
+        replace(PLAN, devices=Devices(visible=("CPU:0",), memory_growth=True)),
+    ],
+)
+def test_that_an_edit_that_changes_no_fact_is_the_same_question(edited) -> None:
+    assert both(edited) == both(PLAN)
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        replace(PLAN, data=Data(name="mnist")),
+        replace(PLAN, data=replace(PLAN.data, validation_fraction=0.3)),
+        replace(PLAN, model=Model(name="mlp", options={"hidden": [3]})),
+        replace(PLAN, training=Training(seed=1)),
+        replace(PLAN, training=Training(optimizer="sgd")),
+        replace(PLAN, training=Training(options={"momentum": 0.9})),
+        replace(PLAN, training=Training(loss=Named("mse"))),
+        replace(PLAN, training=Training(mixed_precision=True)),
+    ],
+)
+def test_that_an_edit_that_may_change_a_fact_is_another_question(edited) -> None:
+    assert both(edited) != both(PLAN)
+
+
+def test_that_the_model_is_asked_about_the_shapes_and_not_about_the_samples() -> None:
+    assert model_question(PLAN, FOLDER, SEEN) == model_question(PLAN, FOLDER, SEEN | {"train": 5, "preview": []})
+    assert model_question(PLAN, FOLDER, SEEN) != model_question(PLAN, FOLDER, SEEN | {"x_shape": [8]})
+
+
+def test_that_files_are_named_absolutely_with_size_and_time(tmp_path) -> None:
+    path = tmp_path / "data.npz"
+    path.write_bytes(b"12345")
+    os.utime(path, ns=(5, 7))
+    asked = data_question(Plan(data=Data(file="data.npz")), tmp_path)
+    assert asked["files"] == {str(path): [5, 7]}
+    assert loads(asked["plan"]).data.file == str(path)
+
+
+def test_that_a_missing_file_is_asked_about_all_the_same(tmp_path) -> None:
+    assert data_question(Plan(data=Data(file="nothing.npz")), tmp_path)["files"] == {}
+
+
+def test_that_the_data_are_told_before_the_model(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "asked"))
+    told = []
+    command = [sys.executable, fake_plan_asker.__file__]
+    answer = ask_about(PLAN, FOLDER, command=command, told=lambda early: told.append(dict(early)))
+    assert [early["model"] for early in told] == [None]
+    assert answer["model"]["graph"]["name"] == "three"
+    assert answer["data"]["train"] == 800

@@ -1,0 +1,75 @@
+"""A process that answers the questions about a plan as the trainer's does, without TensorFlow.
+
+`python fake_plan_asker.py [FLAG] QUESTION --about N --to N`. It writes each question that it gets, a line each, to the
+file that `$FAKE_ASKER_STARTS` names, with its process id. The number of training samples that it tells is that of the
+option `samples`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from made_plan_facts import DATA, MODEL
+
+from gpu_studio.placement.plan_facts import PlanFacts, encoded
+from gpu_studio.plan import loads
+
+
+def main(arguments: list[str]) -> int:
+    """Answer, or do what the flag says instead of telling of the model."""
+    *flags, question, _, about, _, to = arguments
+    with Path(os.environ["FAKE_ASKER_STARTS"]).open("a", encoding="utf-8") as file:
+        file.write(f"{question} {os.getpid()}\n")
+    told = json.load(os.fdopen(int(about)))
+    if question == "data":
+        return _say(int(to), {"answer": _data(told), "lasting": "forgetful" not in flags})
+    _say(int(to), {"progress": "building the model"})
+    for flag in flags:
+        _ACTIONS[flag](int(to))
+    return _say(int(to), {"answer": encoded(MODEL), "lasting": "forgetful" not in flags})
+
+
+def _data(about: dict[str, Any]) -> Any:
+    options = loads(about["plan"]).data.options
+    if options.get("samples") == 13:
+        return encoded(PlanFacts(data_error="There are 13 samples.", advice=("Give more.",)))
+    return encoded(PlanFacts(DATA)) | {"data": encoded(DATA) | {"train": options.get("samples", 800)}}
+
+
+def _say(to: int, document: Any) -> int:
+    os.write(to, json.dumps(document).encode() + b"\n")
+    return 0
+
+
+def _hang(_to: int) -> None:
+    signal.pause()
+
+
+def _die(_to: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _nonsense(to: int) -> None:
+    _say(to, {"answer": {"graph": "none of your business"}})
+
+
+def _refuse(to: int) -> None:
+    _say(to, {"error": "ImportError: no TensorFlow here"})
+
+
+_ACTIONS = {
+    "hang": _hang,
+    "die": _die,
+    "nonsense": _nonsense,
+    "refuse": _refuse,
+    "forgetful": lambda _to: None,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,51 @@
+"""Facts of small plans, as TensorFlow would tell them, for tests that need no TensorFlow."""
+
+from __future__ import annotations
+
+from gpu_studio.placement.data_facts import DataFacts, Sample
+from gpu_studio.placement.model_graph import Layer, ModelGraph
+from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
+from gpu_studio.placement.step_memory import Moment, StepMemory
+
+
+def layer(name: str, *inputs: str, parameters: int = 0, kept: int = 0, output: int = 0) -> Layer:
+    """A layer of float32 weights, all of them trained; `kept` and `output` are bytes a sample."""
+    return Layer(
+        name,
+        "Dense",
+        inputs,
+        (output // 4,),
+        parameters,
+        parameters,
+        4 * parameters,
+        4 * parameters,
+        output,
+        kept,
+        2.0 * parameters,
+        4.0 * parameters,
+    )
+
+
+THREE_LAYERS = ModelGraph(
+    "three",
+    (
+        layer("one", parameters=1000, kept=400, output=400),
+        layer("two", "one", parameters=500, kept=200, output=200),
+        layer("three", "two", parameters=100, output=40),
+    ),
+    (10,),
+    (10,),
+    40,
+)
+STEP = StepMemory((Moment(9000, 700, gradients=6400), Moment(1000, 1500, kept=600)))
+MODEL = ModelFacts(
+    graph=THREE_LAYERS,
+    slots={"one": 8000, "two": 4000, "three": 800},
+    shared_slots=12,
+    state_bytes=16,
+    steps={"CPU": STEP, "GPU": STEP},
+)
+DATA = DataFacts(
+    "made", "classes", 10, 800, 100, 100, (10,), preview=(Sample("3", row=(0.0, 0.5)), Sample("1", row=(1.0, 0.25)))
+)
+FACTS = PlanFacts(DATA, MODEL)

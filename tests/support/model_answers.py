@@ -1,0 +1,72 @@
+"""Several questions about models, answered in one process of TensorFlow's: starting it takes longer than answering.
+
+`python model_answers.py FOLDER` reads a list of questions from stdin and prints the list of answers. Before that it
+saves the models of `saved_models` in the folder.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gpu_studio.own_processes import module_environment
+from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts, decoded
+from gpu_studio.plan import Plan
+from gpu_studio.runs.plan_question import model_question
+
+PATIENCE_S = 150
+CLASSES = {"name": "made", "task": "classes", "classes": 3, "x_dtype": "float32", "y_shape": [], "y_dtype": "int32"}
+ROWS = CLASSES | {"x_shape": [8]}
+IMAGES = CLASSES | {"x_shape": [12, 12, 1]}
+TOKENS = CLASSES | {"x_shape": [6], "x_dtype": "int32", "largest_token": 19}
+
+
+def answers(folder: Path, asked: Mapping[str, tuple[Plan, Mapping[str, Any]]]) -> dict[str, ModelFacts]:
+    """What is told of each plan for its data; relative files are in `folder`."""
+    questions = [model_question(plan, folder, data) for plan, data in asked.values()]
+    done = subprocess.run(
+        [sys.executable, __file__, str(folder)],
+        input=json.dumps(questions),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        env=module_environment({"TF_CPP_MIN_LOG_LEVEL": "3"}),
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads(done.stdout.splitlines()[-1])
+    return {name: _facts(decoded({"model": each})) for name, each in zip(asked, told, strict=True)}
+
+
+def _facts(facts: PlanFacts) -> ModelFacts:
+    assert facts.model is not None
+    return facts.model
+
+
+def main(folder: Path) -> None:
+    """Answer all that is asked on stdin."""
+    from gpu_studio.trainer.answers.model import answer
+
+    questions = json.load(sys.stdin)
+    _save_models(folder)
+    told = [answer(about, lambda _text: None)[0] for about in questions]
+    sys.stdout.write(json.dumps(told) + "\n")
+
+
+def _save_models(folder: Path) -> None:
+    import keras
+
+    inputs = keras.Input((8,), name="inputs")
+    inner_in = keras.Input((8,))
+    inner = keras.Model(inner_in, keras.layers.Dense(8, name="deep")(inner_in), name="inner")
+    twice = keras.layers.Dense(8, name="twice")
+    x = twice(inner(twice(inputs)))
+    keras.Model(inputs, keras.layers.Dense(3, name="last")(x), name="nested").save(folder / "nested.keras")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

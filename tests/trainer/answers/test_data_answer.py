@@ -1,0 +1,146 @@
+"""The question about a plan's data: shapes, counts and a few samples, or a sentence; nothing is downloaded for it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_studio.placement.data_facts import PREVIEWED, DataFacts
+from gpu_studio.placement.plan_facts import PlanFacts, decoded
+from gpu_studio.plan import Data, Plan
+from gpu_studio.runs.ask import ask
+from gpu_studio.runs.plan_question import data_question
+from gpu_studio.trainer.answers.data import announced
+from gpu_studio.trainer.answers.preview import previewed
+from gpu_studio.trainer.data import Split, load_data
+
+
+def told(data: Data, base: Path) -> PlanFacts:
+    return decoded(ask("data", about=data_question(Plan(data=data), base), timeout=60).value)
+
+
+def facts(data: Data, base: Path) -> DataFacts:
+    found = told(data, base).data
+    assert found is not None
+    return found
+
+
+def test_that_the_digits_are_told_with_a_picture_of_each_class(tmp_path) -> None:
+    digits = facts(Data(name="digits"), tmp_path)
+    assert (digits.train, digits.validation, digits.test) == (1455, 162, 180)
+    assert (digits.x_shape, digits.x_dtype, digits.classes) == ((28, 28, 1), "float32", 10)
+    assert {sample.label for sample in digits.preview} == {str(label) for label in range(10)}
+    first = digits.preview[0]
+    assert first.image is not None
+    assert len(first.image) == first.height * first.width * first.channels == 784
+    assert max(first.image) > 128
+
+
+def test_that_a_file_of_tokens_tells_its_largest(tmp_path) -> None:
+    x = np.tile(np.arange(6), (20, 1)) + np.array([[4]])
+    np.savez(tmp_path / "tokens.npz", x=x, y=np.arange(20) % 2)
+    tokens = facts(Data(file="tokens.npz", test_fraction=0.2), tmp_path)
+    assert (tokens.name, tokens.x_dtype, tokens.largest_token) == ("tokens.npz", "int32", 9)
+    assert tokens.preview[0].row == (4, 5, 6, 7, 8, 9)
+
+
+def test_that_values_are_told_as_values(tmp_path) -> None:
+    line = facts(Data(name="regression"), tmp_path)
+    assert (line.task, line.classes, line.y_shape) == ("values", None, (1,))
+    assert line.largest_token is None
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (Data(file="nowhere.npz"), "There is no data file"),
+        (Data(python="data.py:load"), "reads built-in data and .npz files"),
+        (Data(), "an empty data part"),
+    ],
+)
+def test_that_data_that_cannot_be_had_are_a_sentence_with_advice(tmp_path, data, words) -> None:
+    found = told(data, tmp_path)
+    assert found.data is None
+    assert words in found.data_error
+    assert found.advice
+
+
+def test_that_data_that_are_not_here_are_announced_and_not_downloaded(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
+    mnist = facts(Data(name="mnist"), tmp_path)
+    assert not mnist.here
+    assert (mnist.train, mnist.validation, mnist.test) == (54_000, 6_000, 10_000)
+    assert (mnist.x_shape, mnist.classes, mnist.preview) == ((28, 28, 1), 10, ())
+    assert not (tmp_path / "keras").exists()
+
+
+@pytest.mark.parametrize("samples", [9_999, 20_000])
+def test_that_as_many_samples_are_told_as_training_gets(tmp_path, samples) -> None:
+    asked = Data(name="regression", options={"samples": samples}, test_fraction=0.13, validation_fraction=0.07)
+    whole = load_data(asked, 0, tmp_path)
+    line = facts(asked, tmp_path)
+    assert whole.validation is not None
+    assert whole.test is not None
+    assert (line.train, line.validation, line.test) == (len(whole.train), len(whole.validation), len(whole.test))
+    assert line.bytes == 8 * samples
+
+
+def test_that_a_look_at_endless_data_takes_no_endless_memory(tmp_path) -> None:
+    endless = facts(Data(name="synthetic", options={"samples": 10**9, "classes": 3}), tmp_path)
+    assert (endless.samples, endless.classes) == (10**9, 3)
+    assert {sample.label for sample in endless.preview} == {"0", "1", "2"}
+
+
+def test_that_data_too_large_for_the_memory_are_said_to_be(tmp_path) -> None:
+    shape = [100_000, 100_000]
+    found = told(Data(name="synthetic", options={"samples": 10, "shape": shape}), tmp_path)
+    assert "do not fit into memory" in found.data_error
+
+
+@given(st.floats(0, 0.9))
+def test_that_what_is_announced_adds_up(fraction) -> None:
+    cifar = announced(Data(name="cifar10", validation_fraction=fraction))
+    assert cifar.samples == 60_000
+
+
+def test_that_large_pictures_are_thinned_out_and_keep_their_colours() -> None:
+    image = np.zeros((1, 400, 200, 3), np.float32)
+    image[..., 2] = 1.0
+    (sample,) = previewed(Split(image, np.zeros(1, np.int32)))
+    assert (sample.height, sample.width) == (80, 40)
+    assert sample.image is not None
+    assert sample.image[:3] == b"\x00\x00\xff"
+
+
+def test_that_pictures_with_numbers_outside_of_0_to_1_are_scaled_together() -> None:
+    images = np.stack([np.full((4, 4, 1), value, np.float32) for value in (-1.0, 1.0, 3.0)])
+    shown = [sample.image for sample in previewed(Split(images, np.arange(3, dtype=np.int32)))]
+    assert [image[0] for image in shown if image] == [0, 128, 255]
+
+
+@given(st.integers(1, 40), st.integers(1, 30))
+def test_that_as_many_classes_are_shown_as_there_is_room_for(samples, classes) -> None:
+    y = (np.arange(samples) % classes).astype(np.int32)
+    labels = [sample.label for sample in previewed(Split(np.zeros((samples, 3), np.float32), y))]
+    assert len(labels) == min(samples, PREVIEWED)
+    assert len(set(labels)) == min(samples, classes, PREVIEWED)
+
+
+def test_that_no_module_of_tensorflow_is_needed(tmp_path) -> None:
+    asked = {"plan": data_question(Plan(data=Data(name="digits")), tmp_path)["plan"]}
+    program = f"from gpu_studio.trainer.answers.data import answer; answer({asked!r}, print); import sys"
+    assert ask("data", about=asked, command=_program(tmp_path, program), timeout=60).value == {"heavy": []}
+
+
+def _program(folder: Path, program: str) -> list[str]:
+    """A process that runs the program, and answers which of TensorFlow's modules it has imported."""
+    path = folder / "program.py"
+    tell = "import json, os\nheavy = sorted({'tensorflow', 'keras'} & set(sys.modules))\n"
+    tell += "os.write(int(sys.argv[-1]), json.dumps({'answer': {'heavy': heavy}}).encode() + b'\\n')\n"
+    path.write_text(f"{program}\n{tell}")
+    return [sys.executable, str(path)]

@@ -1,0 +1,167 @@
+"""The question about a plan's model: its layers and what a step holds, read from the real Keras model."""
+
+from __future__ import annotations
+
+import pytest
+from model_answers import IMAGES, ROWS, TOKENS, answers
+
+from gpu_studio.plan import Model, Named, Plan, Training
+
+pytestmark = pytest.mark.slow
+
+TWO_LAYERS = Model(name="mlp", options={"hidden": [16]})
+
+
+def plan(model: Model = TWO_LAYERS, **training) -> Plan:
+    return Plan(model=model, training=Training(**training))
+
+
+ASKED = {
+    "adam": (plan(), ROWS),
+    "sgd": (plan(optimizer="sgd"), ROWS),
+    "momentum": (plan(optimizer="sgd", options={"momentum": 0.9}), ROWS),
+    "adafactor": (plan(optimizer="adafactor"), ROWS),
+    "averaged": (plan(options={"use_ema": True, "ema_overwrite_frequency": 10}), ROWS),
+    "mixed": (plan(mixed_precision=True), ROWS),
+    "dropout": (plan(Model(name="mlp", options={"hidden": [16], "dropout": 0.5})), ROWS),
+    "cnn": (plan(Model(name="cnn")), IMAGES),
+    "resnet20": (plan(Model(name="resnet20")), IMAGES),
+    "transformer": (plan(Model(name="transformer")), TOKENS),
+    "nested": (plan(Model(file="nested.keras")), ROWS),
+    "misfit": (plan(Model(file="nested.keras")), IMAGES),
+    "no images": (plan(Model(name="cnn")), ROWS),
+    "python": (plan(Model(python="models.py:build")), ROWS),
+    "too large": (plan(Model(name="mlp", options={"hidden": [3_000_000, 3_000_000]})), ROWS),
+    "impossible": (plan(Model(name="mlp", options={"hidden": [-3]})), ROWS),
+    "unknown optimizer": (plan(optimizer="adamm"), ROWS),
+    "unknown loss": (plan(loss=Named("mean_square")), ROWS),
+}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    return answers(tmp_path_factory.mktemp("models"), ASKED)
+
+
+def layers(facts):
+    return {layer.name: layer for layer in facts.graph.layers}
+
+
+def test_that_layers_are_listed_with_class_shape_and_parameters(told) -> None:
+    graph = told["adam"].graph
+    assert [(layer.name, layer.kind, layer.output_shape) for layer in graph.layers] == [
+        ("dense", "Dense", (16,)),
+        ("outputs", "Dense", (3,)),
+    ]
+    assert [layer.parameters for layer in graph.layers] == [8 * 16 + 16, 16 * 3 + 3]
+    assert [layer.weight_bytes for layer in graph.layers] == [4 * layer.parameters for layer in graph.layers]
+    assert (graph.input_shape, graph.output_shape, graph.input_bytes) == ((8,), (3,), 32)
+
+
+@pytest.mark.parametrize(("name", "times"), [("adam", 2), ("sgd", 0), ("momentum", 1), ("averaged", 3)])
+def test_that_slots_are_those_of_the_real_optimizer(told, name, times) -> None:
+    facts = told[name]
+    assert {path: size for path, size in facts.slots.items() if size} == {
+        layer.name: times * layer.trainable_bytes for layer in facts.graph.layers if times
+    }
+    # The step counter in int64 and the learning rate in float32.
+    assert facts.shared_slots == 12
+
+
+def test_that_slots_that_belong_to_no_single_weight_are_counted_all_the_same(told) -> None:
+    assert 12 < told["adafactor"].slot_bytes < told["adam"].slot_bytes
+
+
+def test_that_a_dense_layer_costs_a_multiplication_and_an_addition_for_each_weight(told) -> None:
+    dense, outputs = told["adam"].graph.layers
+    assert dense.flops_forward == pytest.approx(2 * 8 * 16 + 16 + 16, rel=0.01)
+    assert outputs.flops_forward == pytest.approx(2 * 16 * 3 + 3, rel=0.1)
+    # The gradient of the kernel and that of the input; the first layer's input has none.
+    assert outputs.flops_backward == pytest.approx(2 * 2 * 16 * 3, rel=0.1)
+    assert dense.flops_backward == pytest.approx(2 * 8 * 16, rel=0.2)
+
+
+def test_that_a_convolution_costs_two_for_each_weight_at_each_place(told) -> None:
+    conv = layers(told["cnn"])["conv"]
+    places = 32 * 10 * 10
+    # Nine weights at each place of the output; its bias and its rectifier.
+    assert conv.flops_forward == pytest.approx(2 * 9 * places + places + places, rel=0.01)
+
+
+def test_that_what_the_backward_pass_needs_is_kept_once(told) -> None:
+    dense, outputs = told["adam"].graph.layers
+    # The rectified output is what both the rectifier's gradient and the next kernel's gradient take.
+    assert (dense.kept_bytes, dense.output_bytes) == (16 * 4, 16 * 4)
+    assert outputs.kept_bytes == 0
+
+
+def test_that_half_precision_keeps_half_as_much(told) -> None:
+    assert told["mixed"].policy == "mixed_bfloat16"
+    # Its output, and its input as it was cast for it.
+    assert layers(told["mixed"])["dense"].kept_bytes == 16 * 2 + 8 * 2
+    assert layers(told["mixed"])["dense"].weight_bytes == layers(told["adam"])["dense"].weight_bytes
+
+
+def test_that_random_state_is_counted_beside_the_weights(told) -> None:
+    assert told["dropout"].state_bytes > 0
+    assert told["adam"].state_bytes == 0
+
+
+def test_that_branches_join_where_the_model_joins_them(told) -> None:
+    found = layers(told["resnet20"])
+    assert set(found["stage1_block1_add"].inputs) == {"stage1_block1_b_norm", "first_relu"}
+    assert sum(layer.parameters for layer in found.values()) == told["resnet20"].graph.parameters
+
+
+def test_that_tokens_are_looked_up_in_a_vocabulary_of_all_of_them(told) -> None:
+    embedding = layers(told["transformer"])["embedding"]
+    assert (embedding.kind, embedding.parameters) == ("Embedding", 20 * 64)
+
+
+def test_that_a_nested_and_a_shared_layer_are_listed_once(told) -> None:
+    found = layers(told["nested"])
+    assert list(found) == ["twice", "inner/deep", "last"]
+    # Twice called, so twice the work and twice the output.
+    assert found["twice"].flops_forward == pytest.approx(2 * (2 * 64 + 8), rel=0.1)
+    assert found["twice"].output_bytes == 2 * 8 * 4
+    assert found["twice"].parameters == 72
+
+
+@pytest.mark.parametrize("name", ["adam", "cnn", "resnet20", "transformer", "nested", "mixed"])
+def test_that_a_step_holds_at_least_what_it_keeps(told, name) -> None:
+    facts = told[name]
+    kept = sum(layer.kept_bytes for layer in facts.graph.layers)
+    for kind in ("CPU", "GPU"):
+        assert facts.steps[kind].peak(1000) >= 1000 * (kept + facts.graph.input_bytes)
+        # The loss keeps the gradient of its logits.
+        assert max(moment.kept for moment in facts.steps[kind].moments) <= kept + 3 * 4 + 4
+
+
+def test_that_every_layer_that_computes_costs_something_both_ways(told) -> None:
+    for layer in told["resnet20"].graph.layers:
+        if layer.kind in ("Conv2D", "BatchNormalization", "Dense"):
+            assert layer.flops_backward > 0.9 * layer.flops_forward > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("misfit", "takes samples of shape (8,)"),
+        ("no images", "cnn needs samples of shape"),
+        ("python", "trains built-in models and .keras files"),
+        ("too large", "Out of memory on CPU:0"),
+        ("impossible", "Keras cannot build this model"),
+    ],
+)
+def test_that_a_model_that_cannot_be_had_is_a_sentence_with_advice(told, name, words) -> None:
+    assert told[name].graph is None
+    assert words in told[name].model_error
+    assert told[name].advice
+
+
+@pytest.mark.parametrize(("name", "words"), [("unknown optimizer", "adamm"), ("unknown loss", "mean_square")])
+def test_that_layers_are_told_although_their_training_is_refused(told, name, words) -> None:
+    facts = told[name]
+    assert words in facts.training_error
+    assert [layer.name for layer in facts.graph.layers] == ["dense", "outputs"]
+    assert (facts.model_error, facts.steps, facts.slots) == ("", {}, {})
