@@ -51,7 +51,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Named):
         return {**_plain(value.options), "name": value.name} if value.options else value.name
     if isinstance(value, Placed):
-        return {"micro_batches": value.micro_batches, "layers": {key: _layer(on) for key, on in value.layers.items()}}
+        layers = {key: _layer(on) for key, on in value.layers.items()}
+        return {"micro_batches": value.micro_batches, "recompute": value.recompute, "layers": layers}
     if is_dataclass(value):
         pairs = ((each.name, getattr(value, each.name)) for each in fields(value))
         return {name: _plain(each) for name, each in pairs if not _is_left_out(name, each)}

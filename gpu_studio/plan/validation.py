@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from gpu_studio.plan.machine import Machine
 from gpu_studio.plan.problems import Problem
-from gpu_studio.plan.rules import device_rules, distribution_rules, source_rules, training_rules
+from gpu_studio.plan.rules import device_rules, distribution_rules, placed_rules, source_rules, training_rules
 from gpu_studio.plan.values import VERSION, Plan
 
 Rule = Callable[[Plan, Machine | None], Iterator[Problem]]
@@ -49,7 +49,9 @@ RULES: tuple[tuple[frozenset[str], Rule], ...] = tuple(
         ("distribution", _alone(distribution_rules.strategy)),
         ("distribution", _alone(distribution_rules.devices_of_strategy)),
         ("devices distribution", distribution_rules.device_names),
-        ("devices distribution", distribution_rules.placed),
+        ("devices distribution", placed_rules.places),
+        ("training distribution", _alone(placed_rules.micro_batches)),
+        ("training distribution", _alone(placed_rules.whole_weights)),
         ("devices distribution", distribution_rules.all_reduce),
         ("devices training distribution", distribution_rules.enough_for_each),
     )

@@ -25,7 +25,7 @@ STRATEGIES = (
     "tpu",
     "placed",
 )
-RUNNABLE_STRATEGIES = ("none", "one_device", "mirrored", "central_storage")
+RUNNABLE_STRATEGIES = ("none", "one_device", "mirrored", "central_storage", "placed")
 ALL_REDUCES = ("auto", "nccl", "ring", "hierarchical_copy", "reduction_to_one_device")
 
 
@@ -131,10 +131,15 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Which layer runs on which logical device; a tuple of several devices splits the layer's units over them."""
+    """Which layer runs on which logical device; a tuple of several devices splits the layer's units over them.
+
+    A batch is cut into `micro_batches`, so that the devices work at the same time. With `recompute` a stage keeps only
+    its inputs for the backward pass and computes the rest again: less memory, more time.
+    """
 
     micro_batches: int = 1
     layers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    recompute: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,17 @@ from gpu_studio.trainer.errors import PlanRefused
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A strategy and what was decided for it. `replicas` are logical names."""
+    """A strategy and what was decided for it. `replicas` are logical names; of `placed`, those that hold its layers.
+
+    `known` are all logical devices.
+    """
 
     name: str
     strategy: Any
     replicas: tuple[str, ...]
     all_reduce: str | None = None
     parameter_device: str | None = None
+    known: tuple[str, ...] = ()
 
 
 def spread_over(distribution: Distribution, logical: Sequence[LogicalDevice]) -> Spread:
@@ -42,6 +46,9 @@ def spread_over(distribution: Distribution, logical: Sequence[LogicalDevice]) ->
             home = distribution.parameter_device or ("CPU:0" if len(names) > 1 else names[0])
             strategy = tf.distribute.experimental.CentralStorageStrategy(list(names), home)
             return Spread("central_storage", strategy, names, parameter_device=home)
+        case "placed":
+            used = _used(distribution, names)
+            return Spread("placed", tf.distribute.get_strategy(), used, known=tuple(each.name for each in logical))
     raise PlanRefused(f"This trainer cannot run the strategy {distribution.strategy!r}.", ["Choose mirrored."])
 
 
@@ -59,9 +66,20 @@ def all_reduce_for(wanted: str, devices: Sequence[LogicalDevice]) -> str:
             "NCCL joins whole cards only; this plan mirrors over slices of one device.",
             ['Set distribution.all_reduce to "auto" or "reduction_to_one_device".'],
         )
+    if wanted == "hierarchical_copy" and len(devices) > 1 and len(devices) % 2:
+        raise PlanRefused(
+            "hierarchical_copy would leave out the gradient of the last of an odd number of replicas.",
+            ['Set distribution.all_reduce to "auto".'],
+        )
     if wanted != "auto":
         return wanted
     return "reduction_to_one_device" if shared or on_cpu or len(devices) == 1 else "nccl"
+
+
+def _used(distribution: Distribution, names: Sequence[str]) -> tuple[str, ...]:
+    """The devices that a placement names, in its order; the first of `names` where it names none."""
+    layers = distribution.placed.layers if distribution.placed else {}
+    return tuple(dict.fromkeys(device for devices in layers.values() for device in devices)) or tuple(names[:1])
 
 
 def _mirrored(names: Sequence[str], way: str) -> Any:

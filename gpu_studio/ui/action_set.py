@@ -52,8 +52,8 @@ class ActionSet(QObject):
             if last.get(spec.menu, 0) != spec.group:
                 menus[spec.menu].addSeparator()
             last[spec.menu] = spec.group
-            menus[spec.menu].addAction(self._actions[spec.id])
-        return menus
+            _menu_of(spec, menus).addAction(self._actions[spec.id])
+        return {name: menu for name, menu in menus.items() if "/" not in name}
 
     def _make(self, spec: ActionSpec) -> QAction:
         action = QAction(spec.name, self._window)
@@ -74,6 +74,16 @@ class ActionSet(QObject):
 
 
 _SPECS = {spec.id: spec for spec in ACTIONS}
+
+
+def _menu_of(spec: ActionSpec, menus: dict[str, QMenu]) -> QMenu:
+    if not spec.submenu:
+        return menus[spec.menu]
+    path = f"{spec.menu}/{spec.submenu}"
+    if path not in menus:
+        menus[path] = menus[spec.menu].addMenu(spec.submenu)
+        menus[path].setToolTipsVisible(True)
+    return menus[path]
 
 
 def _tip(spec: ActionSpec) -> str:

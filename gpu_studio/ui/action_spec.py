@@ -14,7 +14,10 @@ MenuName = Literal["File", "Edit", "Run", "View", "Help"]
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
-    """One action. `group` sets it apart from its neighbours in the menu; of those with the same `one_of` one is on."""
+    """One action. `group` sets it apart from its neighbours in the menu; of those with the same `one_of` one is on.
+
+    With a `submenu` it stands in that one of its menu.
+    """
 
     id: str
     menu: MenuName
@@ -25,3 +28,4 @@ class ActionSpec:
     icon: str = ""
     group: int = 0
     one_of: str = ""
+    submenu: str = ""

@@ -10,6 +10,7 @@ from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QIcon, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
+from gpu_studio.plan import Plan
 from gpu_studio.resource_files import resource
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.ui.action_set import ActionSet
@@ -17,12 +18,14 @@ from gpu_studio.ui.menus import RecentMenu
 from gpu_studio.ui.models.checkup import Checkup
 from gpu_studio.ui.models.inventory import Inventory
 from gpu_studio.ui.models.plan_document import PlanDocument
+from gpu_studio.ui.models.plan_facts import FactsReader
 from gpu_studio.ui.models.readiness import Readiness
 from gpu_studio.ui.models.sampler import Sampler
 from gpu_studio.ui.pages.devices_page import DevicesPage
 from gpu_studio.ui.pages.plan_page import PlanPage
 from gpu_studio.ui.plan_files import SUFFIX, PlanFiles
 from gpu_studio.ui.run_control import RunControl, live_run
+from gpu_studio.ui.scripts import Scripts
 from gpu_studio.ui.settings import GEOMETRY, THEME, Settings, settings_path
 from gpu_studio.ui.theme.manager import Mode, ThemeManager
 from gpu_studio.ui.widgets.notice import Notice
@@ -46,7 +49,7 @@ LONGEST_UNSETTLED_MS = 1500
 class MainWindow(QMainWindow):
     """The one window. Closing it asks nothing and stops no run.
 
-    `settings`, `inventory`, `sampler`, `checkup` and the command line `trainer` are the usual ones unless given.
+    What is not given of `settings`, the watchers and the command line `trainer` is the usual one.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class MainWindow(QMainWindow):
         inventory: Inventory | None = None,
         sampler: Sampler | None = None,
         checkup: Checkup | None = None,
+        facts: FactsReader | None = None,
         trainer: Sequence[str] | None = None,
     ) -> None:
         super().__init__()
@@ -67,11 +71,14 @@ class MainWindow(QMainWindow):
         self.inventory: Inventory = inventory or Inventory()
         self.sampler: Sampler = sampler or Sampler(runs_dir)
         self.checkup: Checkup = checkup or Checkup(runs_dir)
-        for watcher in (self.inventory, self.sampler, self.checkup):
-            watcher.setParent(self)
         self.document: PlanDocument = PlanDocument(self)
         self.readiness = Readiness(self.document, self.inventory, self)
         self.plan_files: PlanFiles = PlanFiles(self.document, self.readiness, self.settings, self)
+        self.scripts: Scripts = Scripts(self.document, self.readiness, self)
+        self.facts: FactsReader = facts or FactsReader()
+        self._watchers = (self.inventory, self.sampler, self.checkup, self.facts)
+        for watcher in self._watchers:
+            watcher.setParent(self)
         self.runs: RunControl = RunControl(self, runs_dir, trainer)
         self.actions_ = ActionSet(self)
         self._runs_dir = runs_dir
@@ -92,7 +99,7 @@ class MainWindow(QMainWindow):
         if self._train_page is None:
             from gpu_studio.ui.pages.train_page import TrainPage
 
-            self._train_page = TrainPage(self.theme)
+            self._train_page = TrainPage(self.theme, self.settings)
             self._rooms["train"].addWidget(self._train_page)
             self._train_page.resume_requested.connect(lambda path: self.runs.resume(RunDirectory(Path(path))))
             self.state.watch(self._train_page)
@@ -140,32 +147,6 @@ class MainWindow(QMainWindow):
         self.settings.set(THEME, mode)
         self.actions_[f"theme_{mode}"].setChecked(True)
 
-    def open_palette(self) -> None:
-        """Open the list of all actions."""
-        from gpu_studio.ui.widgets.command_palette import CommandPalette
-
-        palette = CommandPalette(self.actions_.all(), self)
-        palette.move(self.mapToGlobal(self.rect().center()) - palette.rect().center())
-        palette.show()
-
-    def open_shortcuts(self) -> None:
-        """Open the list of all shortcuts."""
-        from gpu_studio.ui.widgets.dialogs import shortcuts_dialog
-
-        shortcuts_dialog(self.actions_.all(), self).show()
-
-    def open_doctor(self) -> None:
-        """Examine what TensorFlow needs to use each card."""
-        from gpu_studio.ui.pages.devices.doctor_dialog import DoctorDialog
-
-        DoctorDialog(self.theme, self.checkup, self).show()
-
-    def open_about(self) -> None:
-        """Say what this is."""
-        from gpu_studio.ui.widgets.dialogs import about_dialog
-
-        about_dialog(self).show()
-
     # How it is made
 
     def _build(self) -> None:
@@ -186,7 +167,7 @@ class MainWindow(QMainWindow):
             self.actions_["doctor"],
             self.actions_["copy_devices"],
         )
-        self.plan_page = PlanPage(self.theme, self.document, self.readiness, self.actions_)
+        self.plan_page = PlanPage(self.theme, self.document, self.readiness, self.facts, self.checkup, self.actions_)
         self._stack = QStackedWidget()
         self._stack.setObjectName("pages")
         self._rooms["devices"].addWidget(self.devices_page)
@@ -214,8 +195,16 @@ class MainWindow(QMainWindow):
         self.state = WindowState(self)
         self.plan_files.failed.connect(lambda text: self.notice.say(text, "bad"))
         self.plan_files.opened.connect(lambda: self.show_page("plan"))
+        self.plan_files.compared.connect(self._compare)
+        for teller in (self.scripts, self.devices_page.file):
+            teller.told.connect(self.notice.say)
+            teller.failed.connect(lambda text: self.notice.say(text, "bad"))
         self.inventory.changed.connect(self.plan_files.offer_starter)
         self.runs.started.connect(self.show_run)
+
+    def _compare(self, path: Path, plan: Plan) -> None:
+        self.show_page("plan")
+        self.plan_page.compare(path, plan)
 
     def _restore(self) -> None:
         geometry = self.settings.get(GEOMETRY)
@@ -260,7 +249,7 @@ class MainWindow(QMainWindow):
         self.settings.set(GEOMETRY, bytes(self.saveGeometry().data()))
         self.plan_files.remember()
         self.state.close()
-        for watcher in (self.inventory, self.sampler, self.checkup):
+        for watcher in self._watchers:
             watcher.close()
         self.devices_page.close_parts()
         self.runs.close()
@@ -282,7 +271,7 @@ class MainWindow(QMainWindow):
         path = dropped_plan(event)
         if path is not None:
             event.acceptProposedAction()
-            self.plan_files.open(path)
+            self.plan_files.change_to(path)
 
 
 def dropped_plan(event: QDropEvent) -> Path | None:

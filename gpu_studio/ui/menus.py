@@ -26,7 +26,7 @@ class RecentMenu(QMenu):
         for path in self._files.recent:
             action = self.addAction(_shown(path))
             action.setToolTip(str(path))
-            action.triggered.connect(partial(self._files.open, path))
+            action.triggered.connect(partial(self._files.change_to, path))
         self.setEnabled(not self.isEmpty())
 
 

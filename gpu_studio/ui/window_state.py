@@ -59,7 +59,7 @@ class WindowState(QObject):
     def _follow_plan(self) -> None:
         window, document = self._window, self._window.document
         none = "" if document.plan is not None else "There is no plan yet: the machine is being looked at"
-        for name in ("save_plan", "save_plan_as", "copy_plan"):
+        for name in ("save_plan", "save_plan_as", "copy_plan", "copy_python", "export_python", "compare_plan"):
             window.actions_.allow(name, none)
         self._allow_train()
         title = document.plan.name if document.plan else "GPU Studio"
@@ -106,6 +106,7 @@ class WindowState(QObject):
             if live is not None:
                 live.changed.connect(self._tell_of_run)
         state = live.state if live else None
+        self._window.sampler.keep_watch(state in LIVE)
         why_not = NO_RUN if live is None else "" if state in LIVE else NOT_LIVE
         for name in ("pause", "checkpoint", "stop", "stop_now"):
             actions.allow(name, why_not)

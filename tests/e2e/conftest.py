@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import fake_plan_asker
 import pytest
 
 from gpu_studio.runs import catalogue, lock
 from gpu_studio.ui.main_window import MainWindow
+from gpu_studio.ui.models.plan_facts import FactsReader
 from gpu_studio.ui.settings import Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 
@@ -25,11 +28,13 @@ def runs(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def open_window(qtbot, runs: Path, tmp_path: Path) -> Callable[..., MainWindow]:
-    """Open the real window; it is closed after the test."""
+def open_window(qtbot, runs: Path, tmp_path: Path, monkeypatch) -> Callable[..., MainWindow]:
+    """Open the real window; it is closed after the test. Of models it is told without TensorFlow, to save its start."""
+    monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "questions"))
 
     def opened(plan: Path | None = None) -> MainWindow:
-        window = MainWindow(runs, plan, ThemeManager("dark"), settings=Settings(tmp_path / "settings.ini"))
+        settings, facts = Settings(tmp_path / "settings.ini"), FactsReader((sys.executable, fake_plan_asker.__file__))
+        window = MainWindow(runs, plan, ThemeManager("dark"), settings=settings, facts=facts)
         window.inventory.refresh()
         qtbot.addWidget(window)
         window.show()

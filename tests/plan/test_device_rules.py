@@ -6,6 +6,7 @@ import pytest
 from plan_samples import NO_CARDS, ONE_CARD, TWO_CARDS, a_plan, said
 
 from gpu_studio.plan import Card, Machine
+from gpu_studio.plan.rules.device_rules import allocator
 
 
 def carved(device: str, slices: str) -> str:
@@ -141,3 +142,16 @@ def test_that_growth_with_a_carve_is_refused(carve):
 
     assert len(problems) == 1
     assert problems[0].startswith("devices.memory_growth is true together with a carve: memory cannot grow")
+
+
+def test_that_a_carve_of_a_card_is_refused_where_tensorflow_is_told_to_share_one_pool():
+    shared = {"TF_GPU_ALLOCATOR": "cuda_malloc_async"}
+
+    assert [str(problem) for problem in allocator(a_plan(carved("GPU:0", "[1024]")), shared)] == [
+        (
+            "devices.carve is given while TF_GPU_ALLOCATOR=cuda_malloc_async is set: all slices of a card share one "
+            "pool then, without limits: unset the variable, or leave out the carve."
+        )
+    ]
+    assert list(allocator(a_plan(carved("CPU:0", "[0, 0]")), shared)) == []
+    assert list(allocator(a_plan(carved("GPU:0", "[1024]")), {"TF_GPU_ALLOCATOR": "bfc"})) == []

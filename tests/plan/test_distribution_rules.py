@@ -22,12 +22,12 @@ def test_that_every_strategy_that_runs_is_accepted_everywhere(strategy, machine)
     assert said(changed(f"distribution.strategy={strategy}"), machine) == []
 
 
-@pytest.mark.parametrize("strategy", ["placed", "multi_worker", "parameter_server", "tpu"])
+@pytest.mark.parametrize("strategy", ["multi_worker", "parameter_server", "tpu"])
 def test_that_a_strategy_of_a_later_version_is_refused_in_a_plain_sentence(strategy):
     assert said(changed(f"distribution.strategy={strategy}")) == [
         (
             f'distribution.strategy is "{strategy}": this strategy comes with a later version of GPU Studio; '
-            "until then choose none, one_device, mirrored or central_storage."
+            "until then choose none, one_device, mirrored, central_storage or placed."
         )
     ]
 
@@ -174,28 +174,3 @@ def test_that_only_the_devices_chosen_share_the_batch():
     plan = changed(FOUR_CPUS, MIRRORED, 'distribution.devices=["CPU:1", "CPU:3"]', "training.batch_size=2")
 
     assert said(plan, NO_CARDS) == []
-
-
-def test_that_a_placement_without_its_strategy_is_refused():
-    plan = changed(MIRRORED, 'distribution.placed.layers={ dense = "CPU:0" }')
-
-    assert said(plan) == [
-        (
-            'distribution.placed is given with strategy "mirrored": '
-            'leave [distribution.placed] out, or choose strategy = "placed".'
-        )
-    ]
-
-
-def test_that_a_placement_names_devices_that_there_are():
-    plan = changed(
-        "distribution.strategy=placed",
-        "distribution.placed.micro_batches=0",
-        'distribution.placed.layers={ a = "CPU:0", b = ["CPU:0", "CPU:7"], c = [] }',
-    )
-
-    assert said(plan)[1:] == [
-        "distribution.placed.micro_batches is 0: give a whole number from 1 to 10,000.",
-        'distribution.placed.layers.b is "CPU:7": there is no such logical device: there is CPU:0.',
-        "distribution.placed.layers.c is empty: name the device, or the devices, that the layer runs on.",
-    ]

@@ -38,7 +38,8 @@ FULL = Plan(
         early_stopping=EarlyStopping(),
     ),
     distribution=Distribution(
-        strategy="placed", placed=Placed(4, {"dense": ("GPU:0",), "dense_1": ("GPU:0", "GPU:1"), "none yet": ()})
+        strategy="placed",
+        placed=Placed(4, {"dense": ("GPU:0",), "dense_1": ("GPU:0", "GPU:1"), "none yet": ()}, recompute=True),
     ),
 )
 

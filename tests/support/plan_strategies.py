@@ -99,7 +99,7 @@ DISTRIBUTION = st.builds(
     devices=several(LOGICAL),
     all_reduce=texts(*ALL_REDUCES),
     parameter_device=st.none() | LOGICAL,
-    placed=st.none() | st.builds(Placed, WHOLE, st.dictionaries(TEXT, several(LOGICAL), max_size=3)),
+    placed=st.none() | st.builds(Placed, WHOLE, st.dictionaries(TEXT, several(LOGICAL), max_size=3), st.booleans()),
 )
 
 

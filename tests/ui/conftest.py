@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import fake_plan_asker
 import pytest
 from made_machines import WITHOUT_CARDS, answering
 from PySide6.QtWidgets import QApplication
@@ -15,6 +17,7 @@ from real_runs import PATIENCE_S
 from gpu_studio.plan import Machine
 from gpu_studio.ui.main_window import MainWindow
 from gpu_studio.ui.models.inventory import Inventory
+from gpu_studio.ui.models.plan_facts import FactsReader
 from gpu_studio.ui.settings import Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 
@@ -52,13 +55,23 @@ def runs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def open_window(qtbot: QtBot, runs: Path, settings: Settings, theme: ThemeManager) -> Iterator[OpenWindow]:
+def facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    """The command line of what answers questions about plans, without TensorFlow."""
+    monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "questions"))
+    return (sys.executable, fake_plan_asker.__file__)
+
+
+@pytest.fixture
+def open_window(
+    qtbot: QtBot, runs: Path, settings: Settings, theme: ThemeManager, facts: tuple[str, ...]
+) -> Iterator[OpenWindow]:
     """Open the real window on a machine, and wait until it knows it. It is closed after the test, trainers killed."""
     windows: list[MainWindow] = []
 
     def opened(plan: Path | None = None, machine: Machine = WITHOUT_CARDS, **options: Any) -> MainWindow:
         inventory = Inventory(answering(machine))
-        window = MainWindow(runs, plan, theme, settings=settings, inventory=inventory, **options)
+        told = {"settings": settings, "inventory": inventory, "facts": FactsReader(facts), **options}
+        window = MainWindow(runs, plan, theme, **told)
         windows.append(window)
         qtbot.addWidget(window)
         inventory.refresh()

@@ -31,8 +31,7 @@ def names(palette: CommandPalette) -> list[str]:
 
 
 def in_menus(window: MainWindow) -> list[QAction]:
-    menus = [action.menu() for action in window.menuBar().actions()]
-    return [action for menu in menus if isinstance(menu, QMenu) for action in menu.actions()]
+    return [action for menu in window.menuBar().findChildren(QMenu) for action in menu.actions()]
 
 
 def test_that_no_two_actions_have_one_name_or_one_shortcut() -> None:

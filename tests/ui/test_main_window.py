@@ -13,8 +13,9 @@ from real_runs import fake_trainer
 from gpu_studio.plan import Plan, load, save, starter
 from gpu_studio.runs import catalogue, lock
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.plan_edits import set_training
+from gpu_studio.ui.models.edits.training import set_training
 from gpu_studio.ui.settings import LAST_PLAN, RECENT_PLANS, THEME
+from gpu_studio.ui.widgets.question import Question
 
 CTRL = Qt.KeyboardModifier.ControlModifier
 LONG_MS = 20_000
@@ -237,6 +238,8 @@ def test_that_an_unsaved_starter_comes_back_only_if_it_was_changed(open_window, 
     second = open_window()
     assert second.document.plan == changed
     second.actions_["new_starter"].trigger()
+    (question,) = second.findChildren(Question)
+    question.buttons["Don’t save"].click()
     second.close()
     third = open_window(machine=TWO_CARDS)
     qtbot.waitUntil(lambda: third.document.plan == starter(TWO_CARDS))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.plan import Plan, PlanError, load, save
+from gpu_studio.ui.models.edits.training import set_training
 from gpu_studio.ui.models.plan_document import PlanDocument
-from gpu_studio.ui.models.plan_edits import set_training
 
 FIRST = Plan(name="first")
 
@@ -120,3 +120,29 @@ def test_that_the_first_plan_of_a_start_may_differ_from_its_file(qapp, tmp_path:
     document.begin(replace(FIRST, name="draft"), tmp_path / "a.plan.toml", FIRST)
     assert document.dirty
     assert not document.undo_stack.canUndo()
+
+
+BY_HAND = """\
+version = 1
+name = "by hand"  # a note
+
+[training]
+epochs = 2
+"""
+
+
+def test_that_the_comments_of_a_plan_written_by_hand_outlive_an_edit_and_a_save(qapp, tmp_path: Path) -> None:
+    path = tmp_path / "hand.plan.toml"
+    path.write_text(BY_HAND)
+    document = PlanDocument()
+    document.begin(load(path), path)
+    assert document.text == BY_HAND
+    document.replace(set_training(document.plan, epochs=9), "change epochs")
+    document.save(path)
+    assert path.read_text() == BY_HAND.replace("epochs = 2", "epochs = 9")
+
+
+def test_that_a_text_typed_in_the_window_is_the_one_that_is_saved(document: PlanDocument, tmp_path: Path) -> None:
+    document.keep_text('version = 1\nname = "first"  # typed\n')
+    document.save(tmp_path / "a.plan.toml")
+    assert (tmp_path / "a.plan.toml").read_text() == 'version = 1\nname = "first"  # typed\n'

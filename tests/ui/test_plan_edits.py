@@ -17,8 +17,10 @@ from gpu_studio.plan import (
     starter,
     validate,
 )
+from gpu_studio.ui.models.edits.carving import set_slices, slices_of
+from gpu_studio.ui.models.edits.distribution import set_strategy
+from gpu_studio.ui.models.edits.training import set_training
 from gpu_studio.ui.models.outlook import facts, prospects, shares_of
-from gpu_studio.ui.models.plan_edits import set_slices, set_strategy, set_training, slices_of
 from gpu_studio.ui.models.strips import strips_of
 
 counts = st.integers(1, 8)

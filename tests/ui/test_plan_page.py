@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QLabel
 
 from gpu_studio.plan import Data, Distribution, dumps, loads
 from gpu_studio.ui.main_window import MainWindow
+from gpu_studio.ui.models.edits.training import set_training
 from gpu_studio.ui.models.inventory import Inventory
-from gpu_studio.ui.models.plan_edits import set_training
 from gpu_studio.ui.pages.plan_page import PlanPage
 
 CTRL = Qt.KeyboardModifier.ControlModifier
@@ -48,19 +48,19 @@ def test_that_the_starter_plan_is_shown_ready_to_train(page: PlanPage, window: M
     assert page.training.epochs.value() == 20
     assert page.distribution.buttons["mirrored"].isChecked()
     assert window.actions_["train"].isEnabled()
-    assert loads(page.text.text.toPlainText()) == window.document.plan
+    assert loads(page.workspace.open("File").text.toPlainText()) == window.document.plan
 
 
-def test_that_what_will_happen_is_told_for_each_logical_device(page: PlanPage) -> None:
-    told = words(page)
-    for text in ("CPU:0", "CPU:3", "16 samples", "64 samples", "host memory, no limit"):
-        assert text in told
+def test_that_what_will_happen_is_told_for_each_logical_device(page: PlanPage, qtbot) -> None:
+    assert set(page.outlook.rows) == {"CPU:0", "CPU:1", "CPU:2", "CPU:3"}
+    assert {row.prospect.share for row in page.outlook.rows.values()} == {"16 samples"}
+    assert "64 samples" in words(page)
 
 
 def test_that_typed_epochs_reach_the_plan_and_its_text(page: PlanPage, window: MainWindow, qtbot) -> None:
     type_over(qtbot, page.training.epochs, "7")
     assert window.document.plan.training.epochs == 7
-    assert "epochs = 7" in page.text.text.toPlainText()
+    assert "epochs = 7" in page.workspace.open("File").text.toPlainText()
     assert page.caption.text() == "unsaved changes"
 
 
@@ -108,7 +108,7 @@ def test_that_problems_are_listed_with_field_value_and_advice_and_train_says_why
 ) -> None:
     window.document.replace(set_training(window.document.plan, epochs=0, optimizer="adm"), "spoil")
     told = words(page)
-    for text in ("training.epochs", "is 0", "training.optimizer", "did you mean adam?", "2 things stand in the way."):
+    for text in ("training.epochs", "is 0", "training.optimizer", "Did you mean adam?", "2 things stand in the way."):
         assert text in told
     assert not window.actions_["train"].isEnabled()
     assert "2 problems" in window.actions_["train"].toolTip()
@@ -120,8 +120,9 @@ def test_that_problems_are_listed_with_field_value_and_advice_and_train_says_why
 def test_that_a_strategy_of_a_later_version_is_refused_in_words(page: PlanPage, window: MainWindow) -> None:
     plan = replace(window.document.plan, distribution=Distribution("tpu"))
     window.document.switch(plan, None, "open")
-    assert not any(button.isChecked() for button in page.distribution.buttons.values())
+    assert page.distribution.buttons["tpu"].isChecked()
     assert "later version" in words(page)
+    assert not window.actions_["train"].isEnabled()
 
 
 def test_that_the_name_is_changed_in_its_place(page: PlanPage, window: MainWindow, qtbot) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from gpu_studio.plan.logical import CPU, is_physical_name, physical_name, visible_cards
 from gpu_studio.plan.machine import Machine
@@ -10,6 +10,10 @@ from gpu_studio.plan.problems import Problem, listed, shown
 from gpu_studio.plan.values import Carve, Plan
 
 MOST_SLICES = 64
+LEAST_MIB = 1
+"""The smallest slice of a card, in MiB."""
+ALLOCATOR = "TF_GPU_ALLOCATOR"
+SHARED_POOL = "cuda_malloc_async"
 
 
 def visible_names(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
@@ -43,6 +47,16 @@ def growth(plan: Plan) -> Iterator[Problem]:
     if plan.devices.memory_growth and plan.devices.carve:
         advice = "memory cannot grow on a carved device: set memory_growth = false, or leave out the carve"
         yield Problem("devices.memory_growth", "true together with a carve", advice)
+
+
+def allocator(plan: Plan, environment: Mapping[str, str]) -> Iterator[Problem]:
+    """No card is carved where `environment` tells TensorFlow to take the memory of all slices from one pool.
+
+    Not among the rules of `validate`, because it is about the process that trains and not about the plan.
+    """
+    if environment.get(ALLOCATOR) == SHARED_POOL and any(carve.device != CPU for carve in plan.devices.carve):
+        advice = "all slices of a card share one pool then, without limits: unset the variable, or leave out the carve"
+        yield Problem("devices.carve", f"given while {ALLOCATOR}={SHARED_POOL} is set", advice)
 
 
 def there_are(machine: Machine) -> str:
@@ -106,8 +120,8 @@ def _limits(field: str, carve: Carve) -> Iterator[Problem]:
         if carve.device == CPU and limit != 0:
             advice = "write 0, because TensorFlow cannot limit the memory of a CPU"
             yield Problem(f"{field}[{index}]", f"{limit:,}", advice)
-        elif carve.device != CPU and limit <= 0:
-            yield Problem(f"{field}[{index}]", str(limit), "give the slice's memory in MiB, 1 or more")
+        elif carve.device != CPU and limit < LEAST_MIB:
+            yield Problem(f"{field}[{index}]", str(limit), f"give the slice's memory in MiB, {LEAST_MIB} or more")
 
 
 def _more_than_the_card(field: str, carve: Carve, machine: Machine | None) -> Iterator[Problem]:

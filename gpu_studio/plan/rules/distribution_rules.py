@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from gpu_studio.plan.limits import PLACED_LIMITS
 from gpu_studio.plan.logical import LogicalDevice, cpus, default_devices, gpus, is_logical_name, logical_devices
 from gpu_studio.plan.machine import Machine
-from gpu_studio.plan.problems import Problem, choose_one, listed, path_to, shown
+from gpu_studio.plan.problems import Problem, choose_one, listed, shown
 from gpu_studio.plan.rules.device_rules import there_are
-from gpu_studio.plan.rules.number_rules import bounded
 from gpu_studio.plan.values import ALL_REDUCES, RUNNABLE_STRATEGIES, STRATEGIES, Plan
 
 SPREADING = ("mirrored", "central_storage")
@@ -51,33 +49,32 @@ def device_names(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     if chosen.parameter_device is not None:
         named.append(("distribution.parameter_device", chosen.parameter_device))
     for field, device in named:
-        yield from _logical_problems(field, device, plan, machine)
-
-
-def placed(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
-    """`[distribution.placed]` stands only with its strategy, and names devices that TensorFlow will see."""
-    part = plan.distribution.placed
-    if part is None:
-        return
-    if plan.distribution.strategy != "placed":
-        advice = 'leave [distribution.placed] out, or choose strategy = "placed"'
-        yield Problem("distribution.placed", f"given with strategy {shown(plan.distribution.strategy)}", advice)
-    yield from bounded("distribution.placed", part, PLACED_LIMITS)
-    for layer, devices in part.layers.items():
-        field = path_to("distribution.placed.layers", layer)
-        if not devices:
-            yield Problem(field, "empty", "name the device, or the devices, that the layer runs on")
-        for device in devices:
-            yield from _logical_problems(field, device, plan, machine)
+        yield from logical_problems(field, device, plan, machine)
 
 
 def all_reduce(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
-    """The all-reduce is known, and NCCL is asked only to join whole cards."""
+    """The all-reduce is known; NCCL is asked only to join whole cards, and halves only of what has two."""
     chosen = plan.distribution.all_reduce
     if chosen not in ALL_REDUCES:
         yield Problem("distribution.all_reduce", shown(chosen), choose_one(chosen, ALL_REDUCES))
-    if chosen != "nccl" or plan.distribution.strategy != "mirrored":
+    if plan.distribution.strategy != "mirrored":
         return
+    if chosen == "nccl":
+        yield from _nccl(plan, machine)
+    elif chosen == "hierarchical_copy":
+        yield from _halves(plan, machine)
+
+
+def _halves(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
+    """TensorFlow 2.21 sums two halves of `count // 2` replicas, and so leaves out the last of an odd number."""
+    names, known = plan.distribution.devices, _certain(plan, machine)
+    count = len(names or default_devices(known or ()))
+    if count > 1 and count % 2:
+        advice = 'it sums two equal halves and would leave out the last replica: choose "auto", or use an even number'
+        yield Problem("distribution.all_reduce", f'"hierarchical_copy" with {count} replicas', advice)
+
+
+def _nccl(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     holding = _holding_replicas(plan, machine)
     advice = 'choose "auto", which takes what suits the devices'
     if any(device.name.startswith("CPU") for device in holding):
@@ -123,7 +120,8 @@ def _certain(plan: Plan, machine: Machine | None) -> tuple[LogicalDevice, ...] |
     return gpus(plan.devices, cards) + cpus(plan.devices)
 
 
-def _logical_problems(field: str, device: str, plan: Plan, machine: Machine | None) -> Iterator[Problem]:
+def logical_problems(field: str, device: str, plan: Plan, machine: Machine | None) -> Iterator[Problem]:
+    """What is wrong with a logical device that `field` names: its form, or that TensorFlow will not see it."""
     if not is_logical_name(device):
         yield Problem(field, shown(device), 'write the name that TensorFlow gives a logical device, "GPU:0" or "CPU:0"')
         return

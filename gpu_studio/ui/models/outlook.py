@@ -2,29 +2,90 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from gpu_studio.plan import LogicalDevice, Machine, Plan, logical_devices, replicas
+from gpu_studio.placement.data_facts import DataFacts
+from gpu_studio.placement.device_memory import DeviceMemory
+from gpu_studio.plan import LogicalDevice, Machine, Placed, Plan, logical_devices, replicas
+from gpu_studio.ui.models import figures
 from gpu_studio.ui.units import mib, number, plural
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryPart:
+    """A part of what a step takes: its `bytes`, and its `formula`, how they come about."""
+
+    name: str = ""
+    bytes: int = 0
+    formula: str = ""
+
+    @property
+    def amount(self) -> str:
+        """The bytes, with their unit."""
+        return figures.size(self.bytes)
+
+
+@dataclass(frozen=True, slots=True)
 class Prospect:
-    """One logical device: its number among all (which gives it its colour), its limit and its share, in words."""
+    """One logical device: its number among all (which gives it its colour), its limit and its share, in words.
+
+    `parts` are predicted, with their `total` and its `formula`; none as long as the model is not known. `most` is what
+    TensorFlow may take there, in bytes; None without a limit.
+    """
 
     place: int
     name: str
     limit: str
     share: str
     replica: bool
+    parts: tuple[MemoryPart, ...] = ()
+    total: int = 0
+    formula: str = ""
+    most: int | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether a step takes more than there is."""
+        return self.most is not None and self.total > self.most
+
+    @property
+    def amount(self) -> str:
+        """The total of the limit; the limit alone as long as nothing is predicted."""
+        if not self.parts:
+            return self.limit
+        return f"{figures.size(self.total)} of {figures.size(self.most)}" if self.most else figures.size(self.total)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Each part (0 to 1) of the limit; of the total where that is larger, or where there is no limit.
+
+        Gradients come while activations go, so that the parts may be more than the total: then all are drawn smaller.
+        """
+        whole = max(self.total, self.most or 0, 1)
+        together = max(sum(part.bytes for part in self.parts), 1)
+        return tuple(part.bytes / whole * min(1.0, self.total / together) for part in self.parts)
+
+    @property
+    def text(self) -> str:
+        """All of it in a sentence."""
+        said = f"{self.name}: {self.share}, {self.amount}{', which is too much' if self.over else ''}"
+        parts = ", ".join(f"{part.name} {part.amount}" for part in self.parts if part.bytes)
+        return f"{said}: {parts}" if parts else said
 
 
-def prospects(plan: Plan, machine: Machine) -> tuple[Prospect, ...]:
-    """Every logical device that TensorFlow will see, and what it gets of a step's batch."""
+def prospects(plan: Plan, machine: Machine, memory: Iterable[DeviceMemory] = ()) -> tuple[Prospect, ...]:
+    """Every logical device that TensorFlow will see, what it gets of a step's batch, and what that takes of it."""
     holding = replicas(plan, machine)
     shares = shares_of(plan, len(holding))
+    taken = {each.device: each for each in memory}
     return tuple(
-        Prospect(place, device.name, _limit(plan, device), _share(device, holding, shares), device.name in holding)
+        _predicted(
+            Prospect(
+                place, device.name, _limit(plan, device), _share(plan, device, holding, shares), device.name in holding
+            ),
+            taken.get(device.name),
+        )
         for place, device in enumerate(logical_devices(plan, machine))
     )
 
@@ -37,15 +98,35 @@ def shares_of(plan: Plan, count: int) -> tuple[int, ...]:
     return tuple(size // count + (place < size % count) for place in range(count))
 
 
-def facts(plan: Plan, machine: Machine) -> tuple[tuple[str, str], ...]:
-    """Name and value of what is certain beforehand."""
-    shares = shares_of(plan, len(replicas(plan, machine)))
+def facts(plan: Plan, machine: Machine, data: DataFacts | None = None) -> tuple[tuple[str, str], ...]:
+    """Name and value of what is certain beforehand; the steps of an epoch once the data are known."""
+    shares = shares_of(plan, _copies(plan, machine))
+    each = " or ".join(number(each) for each in sorted(set(shares), reverse=True))
+    steps = f" × {plural(data.steps(sum(shares)), 'step')}" if data else ""
     return (
         ("replicas", str(len(shares))),
         ("global batch", plural(sum(shares), "sample")),
-        ("each replica", " or ".join(number(each) for each in sorted(set(shares), reverse=True))),
-        ("epochs", number(plan.training.epochs)),
+        _cut(plan) or ("each replica", each),
+        ("epochs", f"{number(plan.training.epochs)}{steps}"),
     )
+
+
+def _copies(plan: Plan, machine: Machine) -> int:
+    """How many replicas there are: a placed model is one, on whatever devices."""
+    return 1 if plan.distribution.strategy == "placed" else len(replicas(plan, machine))
+
+
+def _cut(plan: Plan) -> tuple[str, str] | None:
+    if plan.distribution.strategy != "placed":
+        return None
+    return "micro-batches", number((plan.distribution.placed or Placed()).micro_batches)
+
+
+def _predicted(prospect: Prospect, memory: DeviceMemory | None) -> Prospect:
+    if memory is None:
+        return prospect
+    parts = tuple(MemoryPart(name, part.bytes, part.formula) for name, part in memory.parts)
+    return replace(prospect, parts=parts, total=memory.total, formula=memory.total_formula, most=memory.limit_bytes)
 
 
 def _limit(plan: Plan, device: LogicalDevice) -> str:
@@ -56,7 +137,18 @@ def _limit(plan: Plan, device: LogicalDevice) -> str:
     return "grows as needed" if plan.devices.memory_growth else "the whole card"
 
 
-def _share(device: LogicalDevice, holding: tuple[str, ...], shares: tuple[int, ...]) -> str:
+def _share(plan: Plan, device: LogicalDevice, holding: tuple[str, ...], shares: tuple[int, ...]) -> str:
+    if plan.distribution.strategy == "placed":
+        return _layers(plan, device.name, holding[:1])
     if device.name not in holding:
         return "no replica"
     return plural(shares[holding.index(device.name)], "sample")
+
+
+def _layers(plan: Plan, name: str, first: tuple[str, ...]) -> str:
+    """What is placed there. A layer that is not placed goes with its neighbours, without any to the first device."""
+    layers = (plan.distribution.placed or Placed()).layers
+    here = sum(name in names for names in layers.values())
+    if not layers and name in first:
+        return "all layers"
+    return f"{plural(here, 'layer')} placed" if here else "no layer placed"

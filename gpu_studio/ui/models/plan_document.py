@@ -30,6 +30,7 @@ class PlanDocument(QObject):
         self.undo_stack = QUndoStack(self)
         self._now: Opened | None = None
         self._stored: dict[Path | None, Plan] = {}
+        self._written: dict[Path | None, str] = {}
         self._saves = 0
 
     @property
@@ -43,20 +44,37 @@ class PlanDocument(QObject):
         return self._now.path if self._now else None
 
     @property
+    def stored(self) -> Plan | None:
+        """What the plan's file holds, or, without a file, what the plan began as."""
+        return self._stored.get(self._now.path) if self._now else None
+
+    @property
     def dirty(self) -> bool:
         """Whether the plan differs from what is in its file, or, without a file, from what it began as."""
         return self._now is not None and self._stored.get(self._now.path) != self._now.plan
+
+    @property
+    def text(self) -> str:
+        """The plan as the text of its file, with the comments and in the order in which a person wrote it."""
+        # Imported when it is first needed: the window's start waits for this module.
+        from gpu_studio.plan.rewriting import rewritten
+
+        if self._now is None:
+            return ""
+        return rewritten(self._written.get(self._now.path, ""), self._now.plan)
 
     def begin(self, plan: Plan, path: Path | None = None, stored: Plan | None = None) -> None:
         """Hold a first plan, with nothing to undo. `stored` is what its file holds, if that is something else."""
         self.undo_stack.clear()
         self._stored[path] = stored or plan
+        self._written[path] = _text_of(path)
         self.show(Opened(plan, path))
 
     def open(self, path: Path) -> None:
         """Open the plan in a file, as an undoable step. Raises PlanError."""
         loaded = plans.load(path)
         self._stored[path] = loaded
+        self._written[path] = _text_of(path)
         self.switch(loaded, path, f"open {path.name}")
 
     def switch(self, plan: Plan, path: Path | None, text: str) -> None:
@@ -66,6 +84,7 @@ class PlanDocument(QObject):
             return
         if path is None:
             self._stored[None] = plan
+            self._written[None] = ""
         self.undo_stack.push(Switch(self, self._now, Opened(plan, path), text))
 
     def replace(self, plan: Plan, text: str, field: str = "") -> None:
@@ -73,13 +92,20 @@ class PlanDocument(QObject):
         if self._now is not None and plan != self._now.plan:
             self.undo_stack.push(Edit(self, self._now.plan, plan, text, (field, self._saves)))
 
+    def keep_text(self, text: str) -> None:
+        """Hold on to a text of the open plan as a person wrote it."""
+        if self._now is not None:
+            self._written[self._now.path] = text
+
     def save(self, path: Path) -> None:
         """Write the plan to a file, which is its file from now on. Raises OSError."""
         if self._now is None:
             return
-        plans.save(self._now.plan, path)
+        text = self.text
+        plans.save(self._now.plan, path, text)
         self._saves += 1
         self._stored[path] = self._now.plan
+        self._written[path] = text
         self.show(Opened(self._now.plan, path))
 
     def show(self, opened: Opened) -> None:
@@ -140,3 +166,11 @@ class Switch(QUndoCommand):
 def folder_of(path: Path | None) -> Path:
     """The folder that the files named in a plan are relative to: the plan's own, or home where it has no file."""
     return path.parent if path else Path.home()
+
+
+def _text_of(path: Path | None) -> str:
+    """What a plan file holds; empty where there is none, and so nobody's writing to keep."""
+    try:
+        return path.read_text(encoding="utf-8") if path else ""
+    except (OSError, UnicodeDecodeError):
+        return ""

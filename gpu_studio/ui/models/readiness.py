@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from gpu_studio.plan import Machine, Plan, Problem, validate
+from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.ui.models.inventory import Inventory
 from gpu_studio.ui.models.plan_document import PlanDocument, folder_of
 from gpu_studio.ui.units import plural
@@ -51,7 +52,8 @@ class Readiness(QObject):
         known = machine if machine is self._inventory.machine else None
         self.problems = ()
         if plan is not None and machine is not None:
-            self.problems = (*validate(plan, known), *_problems_of_files(plan, self._document.path))
+            here = (*allocator(plan, os.environ), *_problems_of_files(plan, self._document.path))
+            self.problems = (*validate(plan, known), *here)
         self.changed.emit()
 
 

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gpu_studio.plan import Card, LogicalDevice, Machine, Plan, logical_devices, visible_cards
-from gpu_studio.plan.logical import CPU
-from gpu_studio.ui.models.plan_edits import slices_of
-from gpu_studio.ui.units import mib, plural
+from gpu_studio.plan import Card, Machine, Plan, Problem, logical_devices
+from gpu_studio.plan.logical import CPU, physical_name
+from gpu_studio.ui.models.edits.carving import slices_of
+from gpu_studio.ui.models.track import Overflow, Segment, Track, caution_of, overflow_of, segments_of, track_of
+from gpu_studio.ui.units import mib, number, plural
 
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """One part of the bar, `size` wide in any unit. `place` gives its colour; without one it is nobody's room."""
-
-    size: float
-    title: str
-    caption: str = ""
-    place: int | None = None
-    hatched: bool = False
+HIDDEN = "hidden from TensorFlow by the plan"
+MISSING = "not in this machine"
+WHOLE = "whole"
+NO_LIMIT = "TensorFlow has no memory limit on a CPU."
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """One physical device: how it is called and how it is cut. TensorFlow sees nothing of one that is not `visible`."""
+    """One physical device: how it is called and how it is cut. TensorFlow sees nothing of one that is not `visible`.
+
+    `track` is there for a card whose slices can be dragged; `errors` are what the rules say of this device's carve.
+    """
 
     device: str
     name: str
@@ -32,48 +31,104 @@ class Strip:
     segments: tuple[Segment, ...]
     note: str = ""
     visible: bool = True
+    carved: bool = False
+    track: Track | None = None
+    overflow: Overflow | None = None
+    errors: tuple[str, ...] = ()
+    caution: str = ""
+    missing: bool = False
+
+    @property
+    def cut(self) -> str:
+        """How it is cut, in words: `whole`, `4 slices`."""
+        return plural(self.slices, "slice") if self.carved or self.slices > 1 else WHOLE
 
 
-def strips_of(plan: Plan, machine: Machine) -> tuple[Strip, ...]:
-    """The cards; and the CPU where there are no cards, or where the plan carves it."""
-    logical = tuple(enumerate(logical_devices(plan, machine)))
-    cards = tuple(_card_strip(plan, machine, card, logical) for card in machine.cards)
-    carved = bool(slices_of(plan, CPU, machine))
-    return (*cards, _cpu_strip(machine, logical)) if carved or not cards else cards
+def strips_of(plan: Plan, machine: Machine, problems: Iterable[Problem] = ()) -> tuple[Strip, ...]:
+    """The cards, and the CPU where there are no cards, or where the plan carves it, or names a card that is not there.
+
+    `problems` are those of the plan; each strip takes what is said of its device.
+    """
+    every = all_strips(plan, machine, problems)
+    alone = not machine.cards or bool(slices_of(plan, CPU, machine))
+    return every if alone else tuple(strip for strip in every if strip.device != CPU)
 
 
-def _cpu_strip(machine: Machine, logical: tuple[tuple[int, LogicalDevice], ...]) -> Strip:
+def all_strips(plan: Plan, machine: Machine, problems: Iterable[Problem] = ()) -> tuple[Strip, ...]:
+    """The cards, the CPU, and what the plan names and the machine has not."""
+    said = _by_device(plan, machine, problems)
+    first: dict[str, int] = {}
+    for place, logical in enumerate(logical_devices(plan, machine)):
+        first.setdefault(logical.physical, place)
+    cards = tuple(
+        _card_strip(plan, machine, card, first.get(card.device), said.get(card.device, ())) for card in machine.cards
+    )
+    gone = tuple(_missing_strip(plan, machine, name, said.get(name, ())) for name in _missing(plan, machine))
+    return (*cards, _cpu_strip(plan, machine, said.get(CPU, ())), *gone)
+
+
+def _by_device(plan: Plan, machine: Machine, problems: Iterable[Problem]) -> dict[str, tuple[str, ...]]:
+    """What is said of each physical device."""
+    fields = [(f"devices.visible[{place}]", name) for place, name in enumerate(plan.devices.visible)]
+    fields += [(f"devices.carve[{place}]", carve.device) for place, carve in enumerate(plan.devices.carve)]
+    said: dict[str, tuple[str, ...]] = {}
+    for problem in problems:
+        for field, name in fields:
+            if problem.field == field or problem.field.startswith(f"{field}."):
+                device = physical_name(name, machine)
+                said[device] = (*said.get(device, ()), in_words(problem))
+    return said
+
+
+def said_of_all(problems: Iterable[Problem]) -> tuple[str, ...]:
+    """What is said of the devices and of no single one."""
+    fields = ("devices.carve", "devices.memory_growth")
+    return tuple(in_words(problem) for problem in problems if problem.field in fields)
+
+
+def in_words(problem: Problem) -> str:
+    """A problem beside its field, which need not be named there: `9 000 MiB in all: take away …`."""
+    return f"{problem.received}: {problem.advice}"
+
+
+def _missing(plan: Plan, machine: Machine) -> Iterator[str]:
+    named = (*plan.devices.visible, *(carve.device for carve in plan.devices.carve))
+    yield from dict.fromkeys(name for name in named if name != CPU and not machine.card(name))
+
+
+def _missing_strip(plan: Plan, machine: Machine, name: str, errors: tuple[str, ...]) -> Strip:
+    sizes = slices_of(plan, name, machine)
+    segments = tuple(Segment(max(0, size), "", mib(size)) for size in sizes)
+    return Strip(
+        name, name, MISSING, len(sizes) or 1, segments or (Segment(1, MISSING),), carved=bool(sizes), errors=errors,
+        missing=True,
+    )  # fmt: skip
+
+
+def _cpu_strip(plan: Plan, machine: Machine, errors: tuple[str, ...]) -> Strip:
+    logical = enumerate(logical_devices(plan, machine))
     segments = tuple(Segment(1, device.name, place=place) for place, device in logical if device.physical == CPU)
     memory = f" · {mib(machine.memory_mib)}" if machine.memory_mib else ""
-    return Strip(CPU, "CPU", f"{plural(machine.cpu_cores, 'core')}{memory}", len(segments), segments)
+    detail = f"{plural(machine.cpu_cores, 'core')}{memory}"
+    return Strip(CPU, "CPU", detail, len(segments), segments, NO_LIMIT, errors=errors)
 
 
-def _card_strip(plan: Plan, machine: Machine, card: Card, logical: tuple[tuple[int, LogicalDevice], ...]) -> Strip:
+def _card_strip(plan: Plan, machine: Machine, card: Card, first: int | None, errors: tuple[str, ...]) -> Strip:
+    """`first` is the place of the card's first slice among the logical devices; a hidden card has none."""
+    name = f"GPU {card.index}"
     detail = f"{card.name} · {mib(card.total_mib)}" if card.total_mib else card.name
-    mine = tuple((place, device) for place, device in logical if device.physical == card.device)
-    if card not in visible_cards(plan.devices, machine):
-        segments: tuple[Segment, ...] = (Segment(1, "hidden from TensorFlow by the plan"),)
-        return Strip(card.device, f"GPU {card.index}", detail, 0, segments, visible=False)
-    count = len(slices_of(plan, card.device, machine)) or 1
-    taken = _taken(card)
-    note = f"▨ driver and other programs now: {mib(taken)}" if taken else card.why_unknown
-    return Strip(card.device, f"GPU {card.index}", detail, count, _card_segments(plan, card, mine), note)
+    if first is None:
+        return Strip(card.device, name, detail, 0, (Segment(1, HIDDEN),), visible=False, errors=errors)
+    sizes = slices_of(plan, card.device, machine)
+    track = track_of(card, sizes, first, grows=plan.devices.memory_growth)
+    return Strip(
+        card.device, name, detail, len(sizes) or 1, segments_of(track), taken_in_words(card), carved=bool(sizes),
+        track=track, overflow=overflow_of(track), errors=errors, caution=caution_of(track),
+    )  # fmt: skip
 
 
-def _card_segments(plan: Plan, card: Card, mine: tuple[tuple[int, LogicalDevice], ...]) -> tuple[Segment, ...]:
-    taken = _taken(card)
-    total = card.total_mib or 0
-    others = (Segment(taken, "in use now", mib(taken), hatched=True),) if taken else ()
-    if all(device.limit_mib is None for _, device in mine):
-        caption = "grows as needed" if plan.devices.memory_growth else "all that is free"
-        return (*others, *(Segment(max(1, total - taken), device.name, caption, place) for place, device in mine))
-    limits = tuple(
-        Segment(device.limit_mib or 0, device.name, mib(device.limit_mib or 0), place) for place, device in mine
-    )
-    free = total - taken - sum(int(segment.size) for segment in limits)
-    return (*others, *limits, *((Segment(free, "", f"{mib(free)} free"),) if free > 0 else ()))
-
-
-def _taken(card: Card) -> int:
-    """What the driver and other programs hold of a card now, in MiB."""
-    return (card.used_mib or 0) + card.reserved_mib
+def taken_in_words(card: Card) -> str:
+    """What is taken of a card now, and by whom; why that is not known, if it is not."""
+    held = (("driver", card.reserved_mib), ("other programs now", card.used_mib or 0))
+    words = ", ".join(f"{who} {number(size)} MiB" for who, size in held if size)
+    return ". ".join(filter(None, (f"▨ {words}" if words else "", card.why_unknown)))

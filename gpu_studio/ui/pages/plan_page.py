@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QSizePolicy, QVBoxLayout, QWidget
 
+from gpu_studio.plan import RUNNABLE_STRATEGIES, Plan
 from gpu_studio.ui.action_set import ActionSet
-from gpu_studio.ui.models import plan_edits
-from gpu_studio.ui.models.plan_document import PlanDocument
+from gpu_studio.ui.models.checkup import Checkup
+from gpu_studio.ui.models.plan_document import PlanDocument, folder_of
+from gpu_studio.ui.models.plan_facts import FactsReader
+from gpu_studio.ui.models.plan_view import Change, PlanView
 from gpu_studio.ui.models.readiness import Readiness
 from gpu_studio.ui.pages.plan.devices_card import DevicesCard
-from gpu_studio.ui.pages.plan.distribution_card import STRATEGIES, DistributionCard
+from gpu_studio.ui.pages.plan.distribution_card import DistributionCard
 from gpu_studio.ui.pages.plan.outlook_card import OutlookCard
-from gpu_studio.ui.pages.plan.text_card import TextCard
+from gpu_studio.ui.pages.plan.tabs import add_tabs
 from gpu_studio.ui.pages.plan.training_card import TrainingCard
+from gpu_studio.ui.pages.plan.workspace import Workspace
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
-from gpu_studio.ui.widgets.button import ActionButton, PrimaryButton
+from gpu_studio.ui.widgets.button import ActionButton, Button, PrimaryButton
 from gpu_studio.ui.widgets.card import Card
 from gpu_studio.ui.widgets.labels import Paragraph
 from gpu_studio.ui.widgets.page import GAP, Page
@@ -25,29 +33,45 @@ from gpu_studio.ui.widgets.page import GAP, Page
 WAITING = "A starter plan is made once this machine's devices are known. A plan of your own can be opened at once."
 
 
+WIDEST_NAME, NARROWEST_NAME = 480, 120
+KEPT_OF_NAME = 280
+"""So much of a long name is kept before the line beside it gives way."""
+
+
 class PlanName(QLineEdit):
-    """The heading, which is the plan's name and can be changed in place. As wide as its text."""
+    """The heading, which is the plan's name and can be changed in place. As wide as its text where there is room."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("headline")
         self.setFont(font("heading"))
         self.setAccessibleName("name of the plan")
-        self.setToolTip("The plan's name; runs are called after it")
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.textChanged.connect(self._fit)
 
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """The width of the text, within bounds."""
+        width = self.fontMetrics().horizontalAdvance(self.text()) + 14
+        return QSize(min(WIDEST_NAME, max(NARROWEST_NAME, width)), super().sizeHint().height())
+
     def _fit(self, text: str) -> None:
-        self.setFixedWidth(min(480, max(120, self.fontMetrics().horizontalAdvance(text) + 14)))
+        self.setMinimumWidth(min(KEPT_OF_NAME, self.sizeHint().width()))
+        self.updateGeometry()
+        self.setToolTip(f"{text}: the plan's name; runs are called after it" if text else "The plan's name")
+        if not self.hasFocus():
+            self.setCursorPosition(0)
 
 
 class PlanPage(Page):
-    """Shows the document's plan, and turns what a person changes into undoable steps of the document."""
+    """Shows the document's plan, and makes undoable steps of the document from what a person changes."""
 
     def __init__(
         self,
         theme: ThemeManager,
         document: PlanDocument,
         readiness: Readiness,
+        facts: FactsReader,
+        checkup: Checkup,
         actions: ActionSet,
         parent: QWidget | None = None,
     ) -> None:
@@ -56,21 +80,36 @@ class PlanPage(Page):
         self._theme = theme
         self._document = document
         self._readiness = readiness
+        self._facts = facts
+        self._checkup = checkup
         self.devices = DevicesCard(theme)
-        self.training = TrainingCard()
-        self.distribution = DistributionCard()
-        self.text = TextCard(actions["copy_plan"])
+        self.training = TrainingCard(theme)
+        self.distribution = DistributionCard(theme)
         self.outlook = OutlookCard(theme)
+        self.workspace = Workspace()
+        self._parts = (self.devices, self.training, self.distribution, self.outlook, self.workspace)
+        add_tabs(self.workspace, theme, facts, checkup, actions)
         self._add_buttons(actions)
         self._lay_out()
         self._connect()
         self._show()
 
+    def compare(self, path: Path, plan: Plan) -> None:
+        """Show how the open plan differs from that of another file."""
+        self.workspace.open("Changes").compare(path, plan)  # type: ignore[attr-defined]
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Ask for facts only from when somebody looks."""
+        super().showEvent(event)
+        if self._checkup.diagnosis is None:
+            self._checkup.glance()
+        self._ask()
+
     def _add_buttons(self, actions: ActionSet) -> None:
-        for name in ("undo", "redo"):
+        for name in ("undo", "redo", "open_plan", "save_plan"):
             self.add_button(ActionButton(actions[name], "quiet", text=""))
-        self.add_button(ActionButton(actions["open_plan"], text="Open…"))
-        self.add_button(ActionButton(actions["save_plan"], text="Save"))
+        self.add_button(_new_button(actions))
+        self.add_button(ActionButton(actions["copy_python"], text="Copy as Python"))
         self.add_button(PrimaryButton(self._theme, actions["train"], "play"))
 
     def _lay_out(self) -> None:
@@ -80,7 +119,7 @@ class PlanPage(Page):
         top.addWidget(self.devices, 11)
         top.addWidget(self.training, 9)
         top.addWidget(self.distribution, 10)
-        below.addWidget(self.text, 2)
+        below.addWidget(self.workspace, 2)
         below.addWidget(self.outlook, 1)
         self._cards, self._waiting = QWidget(), Card()
         cards = QVBoxLayout(self._cards)
@@ -96,26 +135,36 @@ class PlanPage(Page):
     def _connect(self) -> None:
         self._readiness.changed.connect(self._show)
         self.name.textEdited.connect(self._rename)
-        self.devices.list.slices_chosen.connect(self._carve)
-        self.training.edited.connect(self._train_otherwise)
-        self.distribution.chosen.connect(self._distribute)
+        self.training.set_facts(self._facts)
+        self.outlook.set_facts(self._facts)
+        self.outlook.set_checkup(self._checkup)
+        for part in self._parts:
+            part.edited.connect(self._apply)
 
     def _show(self) -> None:
-        plan, machine = self._document.plan, self._readiness.machine
+        view = self._view()
         self.caption.setText(self._caption())
-        for part in (self.name, self._cards):
-            part.setVisible(plan is not None)
-        self._waiting.setVisible(plan is None)
-        if plan is None:
-            return
-        if self.name.text() != plan.name:
-            self.name.setText(plan.name)
-        self.training.show_plan(plan)
-        self.distribution.show_plan(plan)
-        self.text.show_plan(plan)
-        if machine is not None:
-            self.devices.show_plan(plan, machine)
-            self.outlook.show_plan(plan, machine, self._readiness.problems)
+        self.name.setVisible(self._document.plan is not None)
+        self._cards.setVisible(view is not None)
+        self._waiting.setVisible(view is None)
+        if self._document.plan is not None and self.name.text() != self._document.plan.name:
+            self.name.setText(self._document.plan.name)
+        if view is not None:
+            for part in self._parts:
+                part.show_view(view)
+            self._ask()
+
+    def _view(self) -> PlanView | None:
+        document, machine = self._document, self._readiness.machine
+        if document.plan is None or machine is None:
+            return None
+        problems, base = self._readiness.problems, folder_of(document.path)
+        text = partial(getattr, document, "text")
+        return PlanView(document.plan, machine, problems, base, document.path, document.stored, text)
+
+    def _ask(self) -> None:
+        if self._document.plan is not None and self.isVisible():
+            self._facts.follow(self._document.plan, folder_of(self._document.path))
 
     def _caption(self) -> str:
         if self._document.plan is None:
@@ -125,21 +174,24 @@ class PlanPage(Page):
         return self._document.path.name if self._document.path else "not saved to a file yet"
 
     def _rename(self, name: str) -> None:
-        if self._document.plan is not None:
-            self._document.replace(replace(self._document.plan, name=name), "rename plan", "name")
+        self._apply(Change(lambda plan: replace(plan, name=name), "rename plan", "name"))
 
-    def _carve(self, device: str, count: int) -> None:
-        plan, machine = self._document.plan, self._readiness.machine
-        if plan is not None and machine is not None:
-            cut = f"cut {device} into {count}" if count > 1 else f"leave {device} whole"
-            self._document.replace(plan_edits.set_slices(plan, device, count, machine), cut)
+    def _apply(self, change: Change) -> None:
+        if self._document.plan is None:
+            return
+        if change.written is not None:
+            self._document.keep_text(change.written)
+        self._document.replace(change.make(self._document.plan), change.text, change.field)
 
-    def _train_otherwise(self, field: str, value: object) -> None:
-        if self._document.plan is not None:
-            changed = plan_edits.set_training(self._document.plan, **{field: value})
-            self._document.replace(changed, f"change {field.replace('_', ' ')}", f"training.{field}")
 
-    def _distribute(self, strategy: str) -> None:
-        if self._document.plan is not None:
-            title = STRATEGIES[strategy][0].lower()
-            self._document.replace(plan_edits.set_strategy(self._document.plan, strategy), f"distribute: {title}")
+def _new_button(actions: ActionSet) -> Button:
+    button = Button("New")
+    menu = QMenu(button)
+    menu.setToolTipsVisible(True)
+    menu.addAction(actions["new_starter"])
+    menu.addSeparator()
+    for strategy in RUNNABLE_STRATEGIES:
+        menu.addAction(actions[f"new_{strategy}"])
+    button.setMenu(menu)
+    button.setToolTip("A plan made for this machine, with the strategy of your choice")
+    return button

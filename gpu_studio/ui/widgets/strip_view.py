@@ -2,101 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QWidget
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
-
-from gpu_studio.ui.models.plan_edits import MOST_SLICES
-from gpu_studio.ui.models.strips import Strip
+from gpu_studio.ui.models.edits.carving import MOST_SLICES
+from gpu_studio.ui.models.strips import WHOLE, Strip
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import plural
+from gpu_studio.ui.widgets.carve_bar import CarveBar
 from gpu_studio.ui.widgets.fields import Choice
 from gpu_studio.ui.widgets.labels import Elided, Label
-from gpu_studio.ui.widgets.slice_bar import SliceBar
+from gpu_studio.ui.widgets.problem_line import ProblemLine
+from gpu_studio.ui.widgets.slice_bar import HEIGHT
 
-WHOLE = "whole"
+CUTS = (WHOLE, *(plural(count, "slice") for count in range(2, MOST_SLICES + 1)))
 
 
 class StripView(QWidget):
-    """One device: its name, its slices, its bar. Where it is not `editable`, the slices are only shown."""
+    """One device: its name, its slices, its bar; with the height of a `bar` in a single line.
+
+    `slices_chosen(device, count)` wants equal slices, `carved(Carved)` others.
+    """
 
     slices_chosen = Signal(str, int)
+    carved = Signal(object)
 
-    def __init__(
-        self, theme: ThemeManager, strip: Strip, parent: QWidget | None = None, *, editable: bool = True
-    ) -> None:
+    def __init__(self, theme: ThemeManager, strip: Strip, parent: QWidget | None = None, *, bar: int = 0) -> None:
         super().__init__(parent)
         self._device = strip.device
-        self._editable = editable
-        self._detail = Elided(role="muted")
+        self._dense = bool(bar)
+        self._strip: Strip | None = None
+        self._name = Label(strip.name, "strong")
+        self._detail = Elided(role="muted", parent=self)
         self._note = Elided(role="caption")
-        self.choice = Choice(f"slices of {strip.name}", [_cut(count) for count in range(1, MOST_SLICES + 1)])
+        self._problem = ProblemLine(theme, one_line=True)
+        self.choice = Choice(f"slices of {strip.name}", CUTS)
         self.choice.setToolTip(f"Into how many logical devices {strip.name} is cut")
         self.choice.edited.connect(self._choose)
-        self._bar = SliceBar(theme)
+        self._bar = CarveBar(theme, height=bar or HEIGHT)
         self._bar.setAccessibleName(f"slices of {strip.name}, to scale")
-        top = QHBoxLayout()
-        top.setSpacing(GRID)
-        top.addWidget(Label(strip.name, "strong"))
-        top.addWidget(self._detail)
-        top.addStretch(1)
-        top.addWidget(self.choice)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(GRID - 2)
-        column.addLayout(top)
-        column.addWidget(self._bar)
-        column.addWidget(self._note)
+        self._bar.carved.connect(self.carved)
+        self._lay_out()
+
+    @property
+    def bar(self) -> CarveBar:
+        """The bar to scale."""
+        return self._bar
 
     def show_strip(self, strip: Strip) -> None:
         """Show the device as it is cut now."""
+        if strip == self._strip:
+            return
+        self._strip = strip
         self._detail.setText(strip.detail)
-        self._bar.show_segments(strip.segments)
+        self._name.setToolTip("\n".join(filter(None, (strip.detail, strip.note))))
+        self._bar.show_strip(strip)
+        self._problem.say(strip.errors, strip.caution)
         self._note.setText(strip.note)
-        self._note.setVisible(bool(strip.note))
-        self.choice.setVisible(self._editable and strip.visible)
-        if strip.slices:
-            self.choice.show_value(_cut(strip.slices))
+        self._note.setVisible(bool(strip.note) and not self._problem.text and not self._dense)
+        # Kept in its place where it is of no use, so that the bars of all devices are to one scale.
+        self.choice.setEnabled(strip.visible)
+        self.choice.show_value(strip.cut if strip.visible else WHOLE)
+
+    def _lay_out(self) -> None:
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(GRID)
+        grid.setVerticalSpacing(GRID - 2 if not self._dense else 2)
+        grid.setColumnStretch(1, 1)
+        grid.addWidget(self._name, 0, 0)
+        grid.addWidget(self.choice, 0, 2)
+        self.choice.setFixedWidth(self.choice.fontMetrics().horizontalAdvance("64 slices") + 5 * GRID)
+        if self._dense:
+            grid.addWidget(self._bar, 0, 1)
+            self._detail.hide()
+        else:
+            grid.addWidget(self._detail, 0, 1, Qt.AlignmentFlag.AlignLeft)
+            grid.addWidget(self._bar, 1, 0, 1, 3)
+        grid.addWidget(self._note, 2, 0, 1, 3)
+        grid.addWidget(self._problem, 3, 0, 1, 3)
 
     def _choose(self, text: str) -> None:
         self.slices_chosen.emit(self._device, 1 if text == WHOLE else int(text.split()[0]))
-
-
-class StripList(QWidget):
-    """The devices under each other. `slices_chosen(device, count)` is what a person wants of one of them."""
-
-    slices_chosen = Signal(str, int)
-
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None, *, editable: bool = True) -> None:
-        super().__init__(parent)
-        self.setObjectName("plain")
-        self._theme = theme
-        self._editable = editable
-        self.views: dict[str, StripView] = {}
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(GRID + 4)
-        self._column.addStretch(1)
-
-    def show_strips(self, strips: Sequence[Strip]) -> None:
-        """Show these devices; the views of those that were shown already stay, with the focus that one may have."""
-        if [strip.device for strip in strips] != list(self.views):
-            self._rebuild(strips)
-        for strip in strips:
-            self.views[strip.device].show_strip(strip)
-        self.updateGeometry()
-
-    def _rebuild(self, strips: Sequence[Strip]) -> None:
-        for view in self.views.values():
-            self._column.removeWidget(view)
-            view.deleteLater()
-        self.views = {strip.device: StripView(self._theme, strip, editable=self._editable) for strip in strips}
-        for place, view in enumerate(self.views.values()):
-            view.slices_chosen.connect(self.slices_chosen)
-            self._column.insertWidget(place, view)
-
-
-def _cut(count: int) -> str:
-    return WHOLE if count == 1 else plural(count, "slice")

@@ -3,66 +3,81 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QButtonGroup, QGridLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
-from gpu_studio.plan import Plan
+from gpu_studio.plan.strategies import STRATEGY_FACTS, title_of, why_not
+from gpu_studio.ui.models.edits.distribution import set_strategy
+from gpu_studio.ui.models.plan_view import Change, PlanView
+from gpu_studio.ui.models.strategy_words import in_brief
+from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
-from gpu_studio.ui.widgets.button import Button
 from gpu_studio.ui.widgets.card import Card
-from gpu_studio.ui.widgets.labels import Paragraph
+from gpu_studio.ui.widgets.choosable import ChoiceGroup
+from gpu_studio.ui.widgets.labels import Elided, Paragraph
+from gpu_studio.ui.widgets.tile import Tile
 
-STRATEGIES: dict[str, tuple[str, str]] = {
-    "none": ("None", "TensorFlow trains on the first logical device, plainly. The one to compare the others with."),
-    "one_device": (
-        "One device",
-        "Everything on one logical device, inside a strategy: as Mirrored, with nothing to share.",
-    ),
-    "mirrored": ("Mirrored", "A replica on each logical device trains on its part of the batch; all share gradients."),
-    "central_storage": ("Central storage", "Variables live in one place, and every logical device computes with them."),
-}
-"""The strategies that run here: their name on a button, and what each does in a line."""
+COLUMNS = 4
 
 
 class DistributionCard(Card):
-    """A button for each strategy that runs here; `chosen(strategy)` is the one the person wants."""
+    """A tile for each strategy, and what the chosen one does. A tile that cannot run here says why when reached."""
 
-    chosen = Signal(str)
+    edited = Signal(object)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__("3 · Distribution", parent)
-        self._group = QButtonGroup(self)
-        self.buttons = {name: self._make(name, title) for name, (title, _) in STRATEGIES.items()}
+        self.buttons = {name: _tile(name, theme) for name in STRATEGY_FACTS}
+        self.group = ChoiceGroup(self.buttons, COLUMNS, self)
+        self.words = Paragraph(role="muted")
+        self.brief = Elided(role="caption")
+        self._view: PlanView | None = None
+        self._pointed = ""
+        self.group.chosen.connect(self._choose)
+        self.group.pointed.connect(self._point)
         grid = QGridLayout()
         grid.setSpacing(GRID)
         for place, button in enumerate(self.buttons.values()):
-            grid.addWidget(button, place // 2, place % 2)
-        self._words = Paragraph(role="muted")
+            grid.addWidget(button, place // COLUMNS, place % COLUMNS)
         self.body.addLayout(grid)
-        self.body.addWidget(self._words)
+        self.body.addWidget(self.words)
+        self.body.addWidget(self.brief)
         self.body.addStretch(1)
 
-    def show_plan(self, plan: Plan) -> None:
-        """Check the plan's strategy and say what it does."""
-        strategy = plan.distribution.strategy
-        if strategy in self.buttons:
-            self.buttons[strategy].setChecked(True)
-            self._words.setText(STRATEGIES[strategy][1])
-        else:
-            self._uncheck()
-            self._words.setText(f"The plan names the strategy {strategy}, which is not among these.")
+    def show_view(self, view: PlanView) -> None:
+        """Choose the plan's strategy and say what it does."""
+        self._view = view
+        for name, button in self.buttons.items():
+            button.set_why_not(why_not(name))
+        self.group.show_chosen(view.plan.distribution.strategy)
+        self.brief.setText(in_brief(view.plan, view.machine))
+        self._say()
 
-    def _make(self, name: str, title: str) -> Button:
-        button = Button(title)
-        button.setCheckable(True)
-        button.setAccessibleName(f"strategy {title}")
-        button.setToolTip(STRATEGIES[name][1])
-        button.clicked.connect(lambda: self.chosen.emit(name))
-        self._group.addButton(button)
-        return button
+    def _choose(self, name: str) -> None:
+        change = Change(lambda plan: set_strategy(plan, name), f"distribute: {title_of(name).lower()}")
+        self.edited.emit(change)
 
-    def _uncheck(self) -> None:
-        # An exclusive group keeps one button checked for good.
-        self._group.setExclusive(False)
-        for button in self.buttons.values():
-            button.setChecked(False)
-        self._group.setExclusive(True)
+    def _point(self, name: str) -> None:
+        self._pointed = name
+        self._say()
+
+    def _say(self) -> None:
+        if self._view is None:
+            return
+        chosen = self._view.plan.distribution.strategy
+        self.words.setText(in_words(self._pointed if why_not(self._pointed or chosen) and self._pointed else chosen))
+
+
+def in_words(strategy: str) -> str:
+    """What a strategy does, in a line; why it cannot run here, if it cannot."""
+    if strategy not in STRATEGY_FACTS:
+        return f"The plan names the strategy {strategy}, which is not among these."
+    reason = why_not(strategy)
+    return f"{title_of(strategy)}: {reason[0].lower()}{reason[1:]}" if reason else STRATEGY_FACTS[strategy].line
+
+
+def _tile(name: str, theme: ThemeManager) -> Tile:
+    facts = STRATEGY_FACTS[name]
+    tile = Tile(facts.button, f"strategy {facts.title}", theme)
+    tile.setToolTip(" ".join(each for each in (facts.line, why_not(name)) if each))
+    tile.setAccessibleDescription(tile.toolTip())
+    return tile

@@ -2,64 +2,121 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QWidget
+from typing import Any
 
-from gpu_studio.plan import Data, Model, Plan
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from gpu_studio.plan import Data, Model, Problem
 from gpu_studio.plan.catalogue import DATA, MODELS, OPTIMIZERS
 from gpu_studio.plan.limits import TRAINING_LIMITS
 from gpu_studio.plan.problems import shown
+from gpu_studio.ui.models.data_words import data_in_short
+from gpu_studio.ui.models.edits.training import set_optimizer, set_training
+from gpu_studio.ui.models.layers_model import totals, widths
+from gpu_studio.ui.models.plan_facts import FactsReader
+from gpu_studio.ui.models.plan_view import Change, PlanView
+from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
+from gpu_studio.ui.units import sentence
 from gpu_studio.ui.widgets.card import Card
 from gpu_studio.ui.widgets.fields import Choice, PositiveNumber, WholeNumber
+from gpu_studio.ui.widgets.fields.whole_number import bounds_of
 from gpu_studio.ui.widgets.labels import Elided, Label
+from gpu_studio.ui.widgets.painted_line import PaintedLine
 
 _LIMITS = {limit.name: limit for limit in TRAINING_LIMITS}
+_FIELDS = ("epochs", "batch_size", "optimizer", "learning_rate")
 
 
 class TrainingCard(Card):
-    """`edited(field, value)` is what the person wants: a field of the plan's training part, and its value."""
+    """`edited(Change)` is what the person wants. The figures are those of the real model, once they are known."""
 
-    edited = Signal(str, object)
+    edited = Signal(object)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__("2 · Model and data", parent)
-        self._model, self._model_detail = Label(role="strong"), Elided(role="muted")
-        self._data, self._data_detail = Label(role="strong"), Elided(role="muted")
+        self._reader: FactsReader | None = None
+        self._view: PlanView | None = None
+        self.model, self.model_detail = _name(), Elided(role="muted")
+        self.data, self.data_detail = _name(), Elided(role="muted")
+        self.figures = PaintedLine(theme, "caption")
         self.epochs = _whole("epochs")
         self.batch_size = _whole("batch_size")
         self.optimizer = Choice("optimizer", OPTIMIZERS)
         self.learning_rate = PositiveNumber("learning rate")
-        self._batch_label = Label("batch", "muted")
-        self.body.addLayout(_line(self._model, self._model_detail))
-        self.body.addLayout(_line(self._data, self._data_detail))
+        self.labels = {name: Elided(role="caption") for name in _FIELDS}
+        words = QVBoxLayout()
+        words.setSpacing(GRID // 2)
+        words.addLayout(_line(self.model, self.model_detail))
+        words.addLayout(_line(self.data, self.data_detail))
+        words.addWidget(self.figures)
+        self.body.addLayout(words)
         self.body.addLayout(self._fields())
         self.body.addStretch(1)
         self._report()
 
-    def show_plan(self, plan: Plan) -> None:
+    def set_facts(self, reader: FactsReader) -> None:
+        """Show what this reader knows, from now on."""
+        self._reader = reader
+        reader.changed.connect(self._show_words)
+        self._show_words()
+
+    def show_view(self, view: PlanView) -> None:
         """Show the plan's model, data and training."""
-        training = plan.training
-        _tell(self._model, self._model_detail, *model_in_words(plan.model))
-        _tell(self._data, self._data_detail, *data_in_words(plan.data))
-        self._batch_label.setText("global batch" if training.batch_scope == "global" else "batch a replica")
-        self.epochs.show_value(training.epochs)
-        self.batch_size.show_value(training.batch_size)
-        self.optimizer.show_value(training.optimizer)
-        self.learning_rate.show_value(training.learning_rate)
+        self._view = view
+        training = view.plan.training
+        words = {
+            "epochs": "epochs",
+            "batch_size": "global batch" if training.batch_scope == "global" else "batch a replica",
+            "optimizer": "optimizer",
+            "learning_rate": f"learning rate, {training.schedule.name}" if training.schedule else "learning rate",
+        }
+        for name in _FIELDS:
+            getattr(self, name).show_value(getattr(training, name))
+            self._label(name, words[name], view.problems_at(f"training.{name}"))
+        self._show_words()
+
+    def _label(self, name: str, words: str, problems: tuple[Problem, ...]) -> None:
+        """Name a field; what is wrong with its value is signed there, and told in the tooltip of the field."""
+        label, field = self.labels[name], getattr(self, name)
+        said = " ".join(sentence(f"{each.received}: {each.advice}") for each in problems)
+        _say(label, f"✘ {words}" if said else words)
+        if bool(label.property("tone")) != bool(said):
+            label.set_tone("bad" if said else "")
+        field.set_tip(said or (_LIMITS[name].help if name in _LIMITS else ""))
+
+    def _show_words(self) -> None:
+        if self._view is None:
+            return
+        plan, facts = self._view.plan, self._reader.facts if self._reader else None
+        name, words = model_in_words(plan.model)
+        _tell(self.model, self.model_detail, name, widths(facts.graph) if facts and facts.graph else words)
+        name, words = data_in_words(plan.data)
+        _tell(self.data, self.data_detail, name, data_in_short(facts.data) if facts and facts.data else words)
+        graph = facts.graph if facts else None
+        if graph:
+            self.figures.set_text(totals(graph), totals(graph).rpartition(" · ")[0])
+        else:
+            self.figures.set_text(self._why_no_figures())
+
+    def _why_no_figures(self) -> str:
+        """What is waited for, or why the model's size is not known."""
+        reader = self._reader
+        facts = reader.facts if reader else None
+        if reader is None:
+            return ""
+        if reader.asking:
+            return f"{sentence(reader.waiting_for or 'reading the model').rstrip('.')}…"
+        wrong = reader.error or (facts and (facts.data_error or facts.model_error)) or ""
+        return f"✘ {sentence(wrong)}" if wrong else "The model's size is not known yet."
 
     def _fields(self) -> QGridLayout:
         grid = QGridLayout()
         grid.setHorizontalSpacing(GRID + 4)
-        grid.setVerticalSpacing(GRID // 2)
-        fields = (
-            (Label("epochs", "muted"), self.epochs),
-            (self._batch_label, self.batch_size),
-            (Label("optimizer", "muted"), self.optimizer),
-            (Label("learning rate", "muted"), self.learning_rate),
-        )
-        for place, (label, field) in enumerate(fields):
-            row, column = 2 * (place // 2), place % 2
+        grid.setVerticalSpacing(2)
+        for place, (name, label) in enumerate(self.labels.items()):
+            row, column, field = 2 * (place // 2), place % 2, getattr(self, name)
             label.setBuddy(field)
             grid.addWidget(label, row, column)
             grid.addWidget(field, row + 1, column)
@@ -67,10 +124,16 @@ class TrainingCard(Card):
         return grid
 
     def _report(self) -> None:
-        self.epochs.edited.connect(lambda value: self.edited.emit("epochs", value))
-        self.batch_size.edited.connect(lambda value: self.edited.emit("batch_size", value))
-        self.optimizer.edited.connect(lambda value: self.edited.emit("optimizer", value))
-        self.learning_rate.edited.connect(lambda value: self.edited.emit("learning_rate", value))
+        self.epochs.edited.connect(lambda value: self._change("epochs", value))
+        self.batch_size.edited.connect(lambda value: self._change("batch_size", value))
+        self.learning_rate.edited.connect(lambda value: self._change("learning_rate", value))
+        self.optimizer.edited.connect(
+            lambda name: self.edited.emit(Change(lambda plan: set_optimizer(plan, name), "change optimizer"))
+        )
+
+    def _change(self, field: str, value: Any) -> None:
+        text = f"change {field.replace('_', ' ')}"
+        self.edited.emit(Change(lambda plan: set_training(plan, **{field: value}), text, f"training.{field}"))
 
 
 def model_in_words(model: Model) -> tuple[str, str]:
@@ -89,12 +152,14 @@ def data_in_words(data: Data) -> tuple[str, str]:
 
 def _whole(name: str) -> WholeNumber:
     limit = _LIMITS[name]
-    field = WholeNumber(name.replace("_", " "), int(limit.least), int(limit.most))
-    field.setToolTip(limit.help)
-    return field
+    return WholeNumber(name.replace("_", " "), *bounds_of(limit.least, limit.most))
 
 
-def _line(name: Label, detail: Elided) -> QHBoxLayout:
+def _name() -> Elided:
+    return Elided(role="strong", mode=Qt.TextElideMode.ElideMiddle)
+
+
+def _line(name: Elided, detail: Elided) -> QHBoxLayout:
     row = QHBoxLayout()
     row.setSpacing(GRID + 2)
     row.addWidget(name)
@@ -104,5 +169,10 @@ def _line(name: Label, detail: Elided) -> QHBoxLayout:
 
 
 def _tell(name: Label, detail: Label, title: str, words: str) -> None:
-    name.setText(title)
-    detail.setText(words)
+    _say(name, title)
+    _say(detail, words)
+
+
+def _say(label: Label, text: str) -> None:
+    if label.text() != text:
+        label.setText(text)

@@ -1,0 +1,177 @@
+"""What a plan can run with and a person should know: rules that need the plan and the machine alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from gpu_studio.plan.carving import equal_slices
+from gpu_studio.plan.gradients import holding
+from gpu_studio.plan.hiding import idle_cards, only_used
+from gpu_studio.plan.logical import CPU, visible_cards
+from gpu_studio.plan.machine import Machine
+from gpu_studio.plan.mending import Caution, Mend, changing
+from gpu_studio.plan.problems import listed
+from gpu_studio.plan.rules.distribution_rules import SPREADING
+from gpu_studio.plan.validation import validate
+from gpu_studio.plan.values import Carve, Plan
+
+Find = Callable[[Plan], Iterable[Caution]]
+
+
+def cautions(plan: Plan, machine: Machine) -> tuple[Caution, ...]:
+    """Every warning about the plan on this machine, each with a mend where one removes it. Never raises."""
+    return checked(plan, machine, lambda changed: (each for rule in RULES for each in rule(changed, machine)))
+
+
+def checked(plan: Plan, machine: Machine, find: Find) -> tuple[Caution, ...]:
+    """What `find` says of the plan, without the mends that leave their warning standing or make a new problem."""
+    before = len(validate(plan, machine))
+    return tuple(_checked(caution, plan, machine, find, before) for caution in find(plan))
+
+
+def on_one(plan: Plan, machine: Machine) -> Mend:
+    """The mend that trains on the first of the plan's devices alone."""
+    first = tuple(device.name for device in holding(plan, machine)[:1])
+    alone = replace(plan.distribution, strategy="one_device", devices=first, parameter_device=None, placed=None)
+    return changing("Use one device", "", distribution=alone)
+
+
+def _checked(caution: Caution, plan: Plan, machine: Machine, find: Find, before: int) -> Caution:
+    if caution.mend is None:
+        return caution
+    mended = caution.mend.make(plan)
+    stands = any(each.name == caution.name for each in find(mended))
+    return replace(caution, mend=None) if stands or len(validate(mended, machine)) > before else caution
+
+
+def one_replica(plan: Plan, machine: Machine) -> Iterator[Caution]:
+    """A strategy that shares, with nobody to share with."""
+    devices = holding(plan, machine)
+    if plan.distribution.strategy in SPREADING and len(devices) == 1:
+        yield Caution(
+            "one replica",
+            f"{devices[0].name} is the only replica.",
+            "There is nobody to share the work with: one device does the same with less around it.",
+            on_one(plan, machine),
+        )
+
+
+def nothing_placed(plan: Plan, machine: Machine) -> Iterator[Caution]:
+    """A placement that names no layer."""
+    devices, part = holding(plan, machine), plan.distribution.placed
+    if plan.distribution.strategy == "placed" and devices and not (part and part.layers):
+        text = f"No layer is placed: all run on {devices[0].name}."
+        why = "A placement pays where several devices have layers."
+        yield Caution("nothing placed", text, why, on_one(plan, machine))
+
+
+def shared_hardware(plan: Plan, machine: Machine) -> Iterator[Caution]:
+    """Replicas that compute on the same physical device."""
+    devices = holding(plan, machine)
+    if plan.distribution.strategy not in SPREADING or len(devices) < 2:
+        return
+    if all(device.physical == CPU for device in devices):
+        text, why = "The logical CPUs share the same cores.", "they show how replicas work, but add no speed"
+    else:
+        cards = [device.physical for device in devices]
+        shared = sorted({card for card in cards if cards.count(card) > 1 and card != CPU})
+        if not shared:
+            return
+        text, why = f"Several replicas compute on {listed(shared)}.", "slices divide a card's memory, not its work"
+    yield Caution("shared hardware", text, f"One device is usually faster: {why}.", on_one(plan, machine))
+
+
+def mixed_kinds(plan: Plan, machine: Machine) -> Iterator[Caution]:
+    """A CPU beside cards: every step waits for it."""
+    devices = holding(plan, machine)
+    cards = tuple(device.name for device in devices if device.name.startswith("GPU"))
+    if plan.distribution.strategy in SPREADING and cards and len(cards) < len(devices):
+        others = listed(device.name for device in devices if device.name not in cards)
+        text = f"{others} trains beside cards."
+        why = "Each step waits for the slowest replica, and a CPU is much slower than a card."
+        yield Caution("mixed kinds", text, why, changing("Cards alone", "distribution", devices=cards))
+
+
+def uneven_batch(plan: Plan, machine: Machine) -> Iterator[Caution]:
+    """A global batch that its replicas cannot share evenly."""
+    training, count = plan.training, len(holding(plan, machine))
+    spread = plan.distribution.strategy in SPREADING and training.batch_scope == "global"
+    if spread and count > 1 and training.batch_size > count and training.batch_size % count:
+        even = training.batch_size // count * count
+        text = f"{training.batch_size:,} samples do not share out evenly over {count} replicas."
+        why = "The result is right all the same, but each step waits for those with one sample more."
+        yield Caution("uneven batch", text, why, changing(f"Use {even:,}", "training", batch_size=even))
+
+
+def unused_cards(plan: Plan, machine: Machine) -> Iterator[Caution]:
+    """Cards that TensorFlow takes and nobody uses."""
+    idle = idle_cards(plan, machine)
+    if not idle:
+        return
+    seen = len(visible_cards(plan.devices, machine))
+    text = f"{len(idle)} of {seen} visible cards {'has' if len(idle) == 1 else 'have'} nothing to do."
+    why = "TensorFlow opens every card that it sees" + (
+        ", which takes some of its memory." if plan.devices.memory_growth else ", and takes its memory."
+    )
+    yield Caution("unused cards", text, why, Mend("Hide them", lambda changed: only_used(changed, machine)))
+
+
+def more_than_free(plan: Plan, machine: Machine) -> Iterator[Caution]:
+    """Slices that fit a card, but not beside what others use of it now."""
+    for index, carve in enumerate(plan.devices.carve):
+        card, total = machine.card(carve.device), sum(carve.slices_mib)
+        if card is None or card.free_mib is None or total <= card.free_mib or total > (card.usable_mib or 0):
+            continue
+        carves = plan.devices.carve
+        fitting = Carve(carve.device, equal_slices(carve.device, max(1, len(carve.slices_mib)), machine))
+        text = f"The slices of {card.device} take {total:,} MiB, and {card.free_mib:,} MiB are free now."
+        why = "The slice that finds no room ends the run when it is first used."
+        mend = changing("Share what is free", "devices", carve=(*carves[:index], fitting, *carves[index + 1 :]))
+        yield Caution(f"more than free on {card.device}", text, why, mend)
+
+
+def nothing_saved(plan: Plan, _machine: Machine) -> Iterator[Caution]:
+    """No checkpoint at all, so that a run leaves no weights."""
+    checkpoint = plan.training.checkpoint
+    if checkpoint.every_epochs == 0 and checkpoint.every_steps == 0:
+        restored = plan.training.early_stopping is not None and plan.training.early_stopping.restore_best
+        best = ", the best ones that early stopping restores too" if restored else ""
+        mend = changing("Save each epoch", "training.checkpoint", every_epochs=1)
+        yield Caution("nothing saved", "No checkpoint is written.", f"The weights are gone at the end{best}.", mend)
+
+
+def judged_by_training(plan: Plan, _machine: Machine) -> Iterator[Caution]:
+    """A best checkpoint chosen by what is not measured."""
+    checkpoint = plan.training.checkpoint
+    saves = checkpoint.every_epochs > 0
+    if saves and plan.data.validation_fraction == 0 and checkpoint.monitor.startswith("val_"):
+        instead = checkpoint.monitor.removeprefix("val_")
+        text = f"The best checkpoint is judged by {instead}, not by {checkpoint.monitor}."
+        why = "Nothing is validated while data.validation_fraction is 0."
+        yield Caution(
+            "judged by training", text, why, changing(f"Monitor {instead}", "training.checkpoint", monitor=instead)
+        )
+
+
+def half_precision_on_cpu(plan: Plan, machine: Machine) -> Iterator[Caution]:
+    """Mixed precision where it costs speed."""
+    if plan.training.mixed_precision and any(device.physical == CPU for device in holding(plan, machine)):
+        why = "It trains slower than in float32: half precision pays on cards with tensor cores."
+        mend = changing("Use float32", "training", mixed_precision=False)
+        yield Caution("half precision on a CPU", "A CPU computes float16 by way of float32.", why, mend)
+
+
+RULES: tuple[Callable[[Plan, Machine], Iterator[Caution]], ...] = (
+    more_than_free,
+    one_replica,
+    nothing_placed,
+    shared_hardware,
+    mixed_kinds,
+    unused_cards,
+    uneven_batch,
+    nothing_saved,
+    judged_by_training,
+    half_precision_on_cpu,
+)
+"""Each rule, the gravest first."""

@@ -1,0 +1,12 @@
+"""Every action of the window, declared once: its name, where it stands, its shortcut, what it says, what it does."""
+
+from __future__ import annotations
+
+from gpu_studio.ui.action_spec import ActionSpec
+from gpu_studio.ui.actions.edit_actions import EDIT
+from gpu_studio.ui.actions.file_actions import FILE
+from gpu_studio.ui.actions.help_actions import HELP
+from gpu_studio.ui.actions.run_actions import RUN
+from gpu_studio.ui.actions.view_actions import VIEW
+
+ACTIONS: tuple[ActionSpec, ...] = (*FILE, *EDIT, *RUN, *VIEW, *HELP)

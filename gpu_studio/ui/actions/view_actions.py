@@ -1,0 +1,101 @@
+"""Pages, colours, and what is looked at."""
+
+from __future__ import annotations
+
+from gpu_studio.ui import window_dialogs
+from gpu_studio.ui.action_spec import ActionSpec
+
+VIEW: tuple[ActionSpec, ...] = (
+    ActionSpec(
+        "page_devices",
+        "View",
+        "Devices page",
+        "What this machine has",
+        lambda window: window.show_page("devices"),
+        "Ctrl+1",
+        "devices",
+    ),
+    ActionSpec(
+        "page_plan",
+        "View",
+        "Plan page",
+        "What TensorFlow shall see, and how it shall train",
+        lambda window: window.show_page("plan"),
+        "Ctrl+2",
+        "plan",
+    ),
+    ActionSpec(
+        "page_train",
+        "View",
+        "Train page",
+        "How the run is going",
+        lambda window: window.show_page("train"),
+        "Ctrl+3",
+        "train",
+    ),
+    ActionSpec(
+        "page_runs",
+        "View",
+        "Runs page",
+        "All runs, and what came of them",
+        lambda window: window.show_page("runs"),
+        "Ctrl+4",
+        "runs",
+    ),
+    ActionSpec(
+        "refresh",
+        "View",
+        "Look at the devices again",
+        "Ask the machine for its devices and their memory again",
+        lambda window: window.inventory.refresh(),
+        "F5",
+        "refresh",
+        1,
+    ),
+    ActionSpec(
+        "doctor",
+        "View",
+        "Doctor…",
+        "Whether all holds that TensorFlow needs to use each card, and what to type where it does not",
+        window_dialogs.open_doctor,
+        "Ctrl+D",
+        group=1,
+    ),
+    ActionSpec(
+        "palette",
+        "View",
+        "Find an action…",
+        "All actions in one list, to be found by typing",
+        window_dialogs.open_palette,
+        "Ctrl+K",
+        "search",
+        1,
+    ),
+    ActionSpec(
+        "theme_system",
+        "View",
+        "Colours as the system has them",
+        "Light or dark, as the system is",
+        lambda window: window.set_theme("system"),
+        group=2,
+        one_of="theme",
+    ),
+    ActionSpec(
+        "theme_light",
+        "View",
+        "Light colours",
+        "Light, whatever the system is",
+        lambda window: window.set_theme("light"),
+        group=2,
+        one_of="theme",
+    ),
+    ActionSpec(
+        "theme_dark",
+        "View",
+        "Dark colours",
+        "Dark, whatever the system is",
+        lambda window: window.set_theme("dark"),
+        group=2,
+        one_of="theme",
+    ),
+)

@@ -1,0 +1,51 @@
+"""How a plan calls the cards: by their number, or by their UUID, which stays true when cards come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from gpu_studio.plan import Card, Machine, Plan
+from gpu_studio.plan.logical import is_physical_name
+from gpu_studio.plan.machine import UUID_PREFIX
+
+
+def named_cards(plan: Plan) -> tuple[str, ...]:
+    """Every name by which the plan calls a card, each once, in `visible` and in the carves."""
+    names = (*plan.devices.visible, *(carve.device for carve in plan.devices.carve))
+    return tuple(dict.fromkeys(name for name in names if name.startswith("GPU")))
+
+
+def names_by_uuid(plan: Plan) -> bool:
+    """Whether the plan calls a card by its UUID. One that calls some so and others by number is called so too."""
+    return any(name.startswith(UUID_PREFIX) for name in named_cards(plan))
+
+
+def plan_name(plan: Plan, device: str, machine: Machine) -> str:
+    """The name for a physical device that is like those which the plan has already."""
+    card = machine.card(device)
+    return _uuid(card) if card and names_by_uuid(plan) else device
+
+
+def name_by_uuid(plan: Plan, machine: Machine) -> Plan:
+    """`plan` with each card of this machine called by its full UUID, if a plan can call it so."""
+    return _renamed(plan, machine, _uuid)
+
+
+def name_by_number(plan: Plan, machine: Machine) -> Plan:
+    """`plan` with each card of this machine called by its number, `GPU:0`."""
+    return _renamed(plan, machine, lambda card: card.device)
+
+
+def _uuid(card: Card) -> str:
+    return card.uuid if is_physical_name(card.uuid) else card.device
+
+
+def _renamed(plan: Plan, machine: Machine, name: Callable[[Card], str]) -> Plan:
+    def called(device: str) -> str:
+        card = machine.card(device)
+        return name(card) if card else device
+
+    visible = tuple(called(device) for device in plan.devices.visible)
+    carve = tuple(replace(each, device=called(each.device)) for each in plan.devices.carve)
+    return replace(plan, devices=replace(plan.devices, visible=visible, carve=carve))

@@ -1,0 +1,60 @@
+"""What a plan says of logical devices, kept true when the logical devices are numbered otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gpu_studio.plan import Distribution, Machine, Plan, logical_devices
+from gpu_studio.plan.logical import default_devices
+
+Slice = tuple[str, int]
+"""A physical device, and which of its slices."""
+Names = Mapping[str, str | None]
+"""The name that each logical device has now; None if it is gone."""
+
+
+def followed(
+    before: Plan, after: Plan, machine: Machine, device: str = "", origins: tuple[int | None, ...] = ()
+) -> Plan:
+    """`after`, with the logical devices that `before` named called as `after` calls them.
+
+    A device stays the same slice of the same physical device; `origins` says which slice of `device` each was before.
+    Where a plan named all the devices that train, it takes all of them again, also those that are new.
+    """
+    old, new = _slices(before, machine), _slices(after, machine)
+    was = {(device, now): origin for now, origin in enumerate(origins)}
+    called = {(place[0], was.get(place, place[1])): name for name, place in new.items()}
+    names = {name: called.get(place) for name, place in old.items()}
+    if all(name == now for name, now in names.items()) and len(new) == len(old):
+        return after
+    everything = default_devices(logical_devices(before, machine))
+    return replace(after, distribution=_renamed(after.distribution, names, everything))
+
+
+def _slices(plan: Plan, machine: Machine) -> dict[str, Slice]:
+    """The logical devices, each with what it is a slice of."""
+    seen: dict[str, int] = {}
+    found: dict[str, Slice] = {}
+    for each in logical_devices(plan, machine):
+        found[each.name] = (each.physical, seen.get(each.physical, 0))
+        seen[each.physical] = found[each.name][1] + 1
+    return found
+
+
+def _renamed(chosen: Distribution, names: Names, everything: tuple[str, ...]) -> Distribution:
+    devices = () if set(everything) <= set(chosen.devices) else _now(chosen.devices, names)
+    parameters = chosen.parameter_device
+    placed = chosen.placed
+    if placed is not None:
+        layers = {layer: now for layer, devices in placed.layers.items() if (now := _now(devices, names))}
+        placed = replace(placed, layers=layers)
+    return replace(
+        chosen, devices=devices, parameter_device=names.get(parameters, parameters) if parameters else None,
+        placed=placed,
+    )  # fmt: skip
+
+
+def _now(devices: tuple[str, ...], names: Names) -> tuple[str, ...]:
+    # A name that there never was, from a file, stays: the rules say what is wrong with it.
+    return tuple(now for device in devices if (now := names.get(device, device)) is not None)

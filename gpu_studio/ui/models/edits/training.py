@@ -1,0 +1,70 @@
+"""Changes of how a plan trains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpu_studio.plan import EarlyStopping, Named, Plan
+from gpu_studio.plan.catalogue import DATA
+from gpu_studio.plan.keras_names import METRICS_OF, keras_name
+
+
+def set_training(plan: Plan, **values: object) -> Plan:
+    """`plan` with these fields of its training part."""
+    return replace(plan, training=replace(plan.training, **values))  # type: ignore[arg-type]
+
+
+def set_optimizer(plan: Plan, name: str) -> Plan:
+    """`plan` with another optimizer; the options were those of the one before and go."""
+    same = name == plan.training.optimizer
+    return plan if same else set_training(plan, optimizer=name, options={})
+
+
+def set_schedule(plan: Plan, name: str | None) -> Plan:
+    """`plan` with another schedule at its defaults, or with none."""
+    now = plan.training.schedule
+    if (now.name if now else None) == name:
+        return plan
+    return set_training(plan, schedule=None if name is None else Named(name))
+
+
+def set_loss(plan: Plan, name: str) -> Plan:
+    """`plan` with another loss at its defaults."""
+    return plan if name == plan.training.loss.name else set_training(plan, loss=Named(name))
+
+
+def add_metric(plan: Plan) -> Plan:
+    """`plan` with one more metric, the first that fits the data and that it does not have yet."""
+    metrics = plan.training.metrics
+    return set_training(plan, metrics=(*metrics, Named(_next_metric(plan))))
+
+
+def set_metric(plan: Plan, index: int, name: str) -> Plan:
+    """`plan` with another metric at this place, at its defaults."""
+    metrics = plan.training.metrics
+    if index >= len(metrics) or metrics[index].name == name:
+        return plan
+    return set_training(plan, metrics=(*metrics[:index], Named(name), *metrics[index + 1 :]))
+
+
+def remove_metric(plan: Plan, index: int) -> Plan:
+    """`plan` without the metric at this place."""
+    metrics = plan.training.metrics
+    return set_training(plan, metrics=(*metrics[:index], *metrics[index + 1 :]))
+
+
+def stop_early(plan: Plan, on: bool) -> Plan:
+    """`plan` that stops early, or that trains all its epochs."""
+    if on == (plan.training.early_stopping is not None):
+        return plan
+    return set_training(plan, early_stopping=EarlyStopping() if on else None)
+
+
+def _next_metric(plan: Plan) -> str:
+    if not plan.training.metrics:
+        return "auto"
+    data = DATA.get(plan.data.name or "")
+    fitting = METRICS_OF[data.task] if data else (*METRICS_OF["classes"], *METRICS_OF["values"])
+    # `auto` stands for the first that fits.
+    taken = {fitting[0] if each.name == "auto" else keras_name(each.name, fitting) for each in plan.training.metrics}
+    return next((name for name in fitting if name not in taken), fitting[0])

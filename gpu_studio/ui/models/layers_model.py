@@ -1,0 +1,78 @@
+"""The layers of a model as rows of a table, and what they come to together, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gpu_studio.placement.model_graph import Layer, ModelGraph
+from gpu_studio.ui.models.figures import size
+from gpu_studio.ui.models.plain_table import PlainTable
+from gpu_studio.ui.units import number
+
+_SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+class LayersModel(PlainTable[Layer]):
+    """A row for each layer, in the order in which they run."""
+
+    headers = ("Layer", "Class", "Output", "Parameters", "Memory", "FLOP")
+    right = frozenset({3, 4, 5})
+
+    def key(self, row: Layer) -> str:
+        """The layer's name."""
+        return row.name
+
+    def text(self, row: Layer, column: int) -> str:
+        """The words of a cell."""
+        return (
+            row.name,
+            row.kind,
+            shape_in_words(row.output_shape),
+            number(row.parameters),
+            size(row.weight_bytes),
+            flops(row.flops_forward).removesuffix("FLOP").rstrip(),
+        )[column]
+
+    def order(self, row: Layer, column: int) -> Any:
+        """Numbers by their size."""
+        return {3: row.parameters, 4: row.weight_bytes, 5: row.flops_forward}.get(column, self.text(row, column))
+
+
+def shape_in_words(shape: Sequence[int | None]) -> str:
+    """One sample's shape: `28 × 28 × 1`; an axis of any length is `any`, a single number `one number`."""
+    return " × ".join("any" if axis is None else number(axis) for axis in shape) if shape else "one number"
+
+
+def flops(count: float) -> str:
+    """Floating-point operations in decimal units: `0.67 MFLOP`, `512 FLOP`."""
+    for scale, letter in _SCALES:
+        if count >= scale:
+            return f"{count / scale:.3g} {letter}FLOP"
+    return f"{count:.0f} FLOP"
+
+
+def widths(graph: ModelGraph) -> str:
+    """How many numbers a sample is from layer to layer: `784 → 256 → 256 → 10`.
+
+    Layers that keep the number are left out, and the middle of a long chain.
+    """
+    changing = (layer for layer in graph.layers if layer.parameters and layer.output_shape)
+    sizes = [_size(graph.input_shape), *(_size(layer.output_shape) for layer in changing)]
+    names = [number(each) if each else "any" for each in sizes]
+    return " → ".join(names if len(names) <= 7 else [*names[:3], "…", *names[-3:]])
+
+
+def totals(graph: ModelGraph) -> str:
+    """All layers together: parameters, bytes and operations of a sample."""
+    weights = sum(layer.weight_bytes for layer in graph.layers)
+    forward = sum(layer.flops_forward for layer in graph.layers)
+    return f"{number(graph.parameters)} parameters · {size(weights)} · {flops(forward)} a sample"
+
+
+def _size(shape: Sequence[int | None]) -> int:
+    """Numbers of a sample; 0 where an axis has any length."""
+    product = 1
+    for axis in shape:
+        product *= axis or 0
+    return product

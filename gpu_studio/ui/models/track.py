@@ -1,0 +1,141 @@
+"""A card as a bar that is carved: what is taken of it, its slices one after the other, and what is free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from gpu_studio.plan import Card
+from gpu_studio.plan.carving import Cut, room_mib
+from gpu_studio.plan.starter import OUTSIDE_MIB
+from gpu_studio.ui.units import mib, number
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One part of the bar, `size` wide in any unit. `place` gives its colour; without one it is nobody's room."""
+
+    size: float
+    title: str
+    caption: str = ""
+    place: int | None = None
+    hatched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """What of a bar lies beyond the end of the card. `bad` is more than the card has, else more than is free."""
+
+    begin: float
+    size: float
+    text: str
+    bad: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One card, all in MiB. `total` is 0 where it is unknown; `room` is what slices can have by moving their ends.
+
+    `first` is the place of its first slice among the logical devices. Without `sizes` the card is whole. The bar is at
+    least `stretch` long, so that it keeps its scale while an end is dragged.
+    """
+
+    device: str
+    total: int = 0
+    reserved: int = 0
+    used: int = 0
+    room: int = 0
+    first: int = 0
+    sizes: tuple[int, ...] = ()
+    grows: bool = False
+    stretch: int = 0
+
+    @property
+    def taken(self) -> int:
+        """What the driver and other programs hold of the card now."""
+        return self.reserved + self.used
+
+    @property
+    def cut(self) -> Cut:
+        """The slices; of a whole card the one that it is."""
+        return Cut.of(self.sizes or (max(1, self.total - self.taken),))
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """Where each slice ends, from the beginning of the bar."""
+        return tuple(accumulate(self.cut.sizes, initial=self.taken))[1:]
+
+    @property
+    def length(self) -> int:
+        """The length of the bar: the card, or what is on it if that is more."""
+        return max(self.total, self.ends[-1], self.stretch, 1)
+
+    @property
+    def movable_ends(self) -> tuple[int, ...]:
+        """The ends that can be dragged: where the card's memory is not known, not the last one."""
+        return self.ends if self.total else self.ends[:-1]
+
+    def name(self, index: int) -> str:
+        """The logical device that a slice is."""
+        return f"GPU:{self.first + index}"
+
+    def start(self, index: int) -> int:
+        """Where a slice begins, from the beginning of the bar."""
+        return self.ends[index] - self.cut.sizes[index]
+
+    def with_end(self, index: int, size: int) -> Track:
+        """The end of a slice moved until the slice has this size, or as near to it as can be."""
+        return replace(self, sizes=self.cut.with_end(index, size, self.room).sizes, stretch=self.length)
+
+    def sized(self, index: int) -> str:
+        """A slice and its exact size: `GPU:1 16 384 MiB`."""
+        return f"{self.name(index)} {number(self.cut.sizes[index])} MiB"
+
+
+def track_of(card: Card, sizes: tuple[int, ...], first: int, *, grows: bool) -> Track:
+    """The track of a card that TensorFlow may see."""
+    total = card.total_mib or 0
+    room = room_mib(card)
+    return Track(
+        card.device, total, card.reserved_mib, card.used_mib or 0, sum(sizes) if room is None else room, first, sizes,
+        grows,
+    )  # fmt: skip
+
+
+def segments_of(track: Track) -> tuple[Segment, ...]:
+    """The parts of the bar, from left to right."""
+    others = (Segment(track.taken, "in use now", mib(track.taken), hatched=True),) if track.taken else ()
+    if not track.sizes:
+        caption = "grows as needed" if track.grows else "all that is free"
+        return (*others, Segment(track.cut.sizes[0], track.name(0), caption, track.first))
+    slices = tuple(
+        Segment(max(0, size), track.name(index), mib(size), track.first + index)
+        for index, size in enumerate(track.sizes)
+    )
+    free = track.total - track.ends[-1]
+    beyond = track.length - max(track.total, track.ends[-1])
+    rest = (Segment(free, "", f"{mib(free)} free"), Segment(beyond, ""))
+    return (*others, *slices, *(part for part in rest if part.size > 0))
+
+
+def overflow_of(track: Track) -> Overflow | None:
+    """What lies beyond the end of the card; None if nothing does, or its memory is not known."""
+    over = track.ends[-1] - track.total
+    if not track.sizes or not track.total or over <= 0:
+        return None
+    beyond = sum(track.sizes) - (track.total - track.reserved)
+    if beyond > 0:
+        return Overflow(track.total, over, f"{mib(beyond)} too many", bad=True)
+    return Overflow(track.total, over, f"{mib(over)} in use now", bad=False)
+
+
+def caution_of(track: Track) -> str:
+    """What is allowed and may still fail; empty if nothing is."""
+    free = track.total - track.ends[-1]
+    if not track.sizes or not track.total:
+        return ""
+    if free < 0:
+        return f"{mib(-free)} of this is in use by other programs now, which must end first"
+    if free < OUTSIDE_MIB:
+        return f"CUDA itself needs about {mib(OUTSIDE_MIB)} besides the slices, and {mib(free)} are left"
+    return ""

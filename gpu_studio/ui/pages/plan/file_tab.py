@@ -1,0 +1,86 @@
+"""The plan as the text of its file, which can be typed into: each text that is a plan is the plan."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+
+from gpu_studio.plan import Plan, PlanError, dumps, loads
+from gpu_studio.ui.models.plan_view import Change, PlanView
+from gpu_studio.ui.theme.fonts import font
+from gpu_studio.ui.theme.tokens import GRID
+from gpu_studio.ui.widgets.button import ActionButton
+from gpu_studio.ui.widgets.labels import Label, Paragraph
+
+FIELD = "file"
+HIGHEST_PROBLEMS = 88
+
+
+class FileTab(QWidget):
+    """A person's own way of writing a plan stays as it is, comments too, until the plan is changed elsewhere.
+
+    A text that is no plan changes nothing, and what is wrong with it is said under it.
+    """
+
+    edited = Signal(object)
+
+    def __init__(self, copy: QAction, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._plan: Plan | None = None
+        self._words = Label("", "muted")
+        self._problems = Paragraph()
+        self._problems.setMaximumHeight(HIGHEST_PROBLEMS)
+        self._problems.setAccessibleName("what is wrong with the text")
+        self.text = QPlainTextEdit()
+        self.text.setTabChangesFocus(True)
+        self.text.setFrameShape(QFrame.Shape.NoFrame)
+        self.text.setFont(font("mono"))
+        self.text.setAccessibleName("the plan as TOML")
+        self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        # The window's undo is the one of the plan; a second history here would fight with it.
+        self.text.setUndoRedoEnabled(False)
+        self.text.textChanged.connect(self._read)
+        self._lay_out(copy)
+
+    def show_view(self, view: PlanView) -> None:
+        """Show the plan's text, unless what stands there says the same."""
+        if view.plan != self._plan:
+            self._plan = view.plan
+            self._write(view.text() or dumps(view.plan))
+        self._say("")
+
+    def _write(self, text: str) -> None:
+        place = self.text.verticalScrollBar().value()
+        self.text.blockSignals(True)
+        self.text.setPlainText(text)
+        self.text.blockSignals(False)
+        self.text.verticalScrollBar().setValue(place)
+
+    def _read(self) -> None:
+        try:
+            text = self.text.toPlainText()
+            plan = loads(text, "This text")
+        except PlanError as error:
+            self._say("\n".join(str(problem) for problem in error.problems))
+            return
+        self._say("")
+        # Known before the document answers, so that the person's own text stays.
+        self._plan = plan
+        self.edited.emit(Change(lambda _: plan, "edit the plan's text", FIELD, text))
+
+    def _say(self, wrong: str) -> None:
+        self._words.setText("Not a plan yet: the last one that was holds." if wrong else "Typing changes the plan.")
+        self._words.set_tone("bad" if wrong else "")
+        self._problems.setText(wrong)
+        self._problems.setVisible(bool(wrong))
+
+    def _lay_out(self, copy: QAction) -> None:
+        row, column = QHBoxLayout(), QVBoxLayout(self)
+        row.addWidget(self._words, 1)
+        row.addWidget(ActionButton(copy, "quiet", text="Copy", small=True))
+        column.setContentsMargins(GRID // 2, 0, 0, 0)
+        column.setSpacing(GRID // 2)
+        column.addLayout(row)
+        column.addWidget(self.text, 1)
+        column.addWidget(self._problems)

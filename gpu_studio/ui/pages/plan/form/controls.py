@@ -1,0 +1,52 @@
+"""The control that suits an option's kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_studio.plan.options import Option
+from gpu_studio.ui.models.typed_values import (
+    read_real,
+    read_toml,
+    read_whole,
+    read_wholes,
+    write_number,
+    write_toml,
+    write_wholes,
+)
+from gpu_studio.ui.units import sentence
+from gpu_studio.ui.widgets.fields import Choice, Switch, Typed, WholeNumber
+from gpu_studio.ui.widgets.fields.whole_number import bounds_of
+
+_READ = {"int": read_whole, "float": read_real, "ints": read_wholes}
+
+
+def control_for(option: Option, name: str = "") -> Any:
+    """A control that takes what the option takes: a number, a switch, a choice, a list."""
+    name = name or option.name.replace("_", " ")
+    if option.kind == "int":
+        return WholeNumber(name, *bounds_of(option.least, option.most))
+    if option.kind == "bool":
+        return Switch(name)
+    if option.kind == "choice":
+        return Choice(name, option.choices)
+    return Typed(name, _reader(option), write_wholes if option.kind == "ints" else write_number)
+
+
+def toml_field(name: str) -> Typed:
+    """A line for any value that a plan file can hold, written as there."""
+    return Typed(name, read_toml, write_toml, role="mono")
+
+
+def _reader(option: Option) -> Any:
+    """Reads what is typed, and refuses what the option would refuse."""
+    read = _READ[option.kind]
+
+    def checked(text: str) -> Any:
+        value = read(text)
+        problem = option.problem(option.name, value)
+        if problem is not None:
+            raise ValueError(sentence(problem.advice))
+        return value
+
+    return checked

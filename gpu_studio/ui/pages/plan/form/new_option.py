@@ -1,0 +1,97 @@
+"""The line with which an option is added that no table knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from gpu_studio.ui.models.edits.plan_path import value_at, with_option
+from gpu_studio.ui.models.plan_view import Change, PlanView
+from gpu_studio.ui.models.typed_values import read_toml
+from gpu_studio.ui.pages.plan.form.controls import toml_field
+from gpu_studio.ui.pages.plan.form.row import CONTROL, LABEL
+from gpu_studio.ui.theme.tokens import GRID
+from gpu_studio.ui.widgets.button import Button
+from gpu_studio.ui.widgets.fields import Suggested
+from gpu_studio.ui.widgets.fields.marking import mark
+
+
+class NewOption(QWidget):
+    """A name, with those suggested that Keras knows, and a value as TOML; Return or the button adds them."""
+
+    edited = Signal(object)
+
+    def __init__(self, path: str, of: str, reserved: Collection[str] = (), parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._path, self._of, self._reserved = path, of, reserved
+        self._given: Collection[str] = ()
+        self.key = Suggested(f"name of another option of the {of}")
+        self.key.setPlaceholderText("another option")
+        self.value = toml_field(f"value of another option of the {of}")
+        self.value.setPlaceholderText('value, as 0.9 or "text"')
+        self.add = Button("Add", small=True)
+        self.add.setAccessibleName(f"add this option to the {of}")
+        self.add.setToolTip("Give the option a name and a value first")
+        self.key.setFixedWidth(LABEL)
+        self.value.setFixedWidth(CONTROL)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(GRID)
+        for widget in (self.key, self.value, self.add):
+            row.addWidget(widget)
+        row.addStretch(1)
+        self._connect()
+        self._check()
+
+    def show_options(self, view: PlanView, suggestions: Sequence[str]) -> None:
+        """Suggest these names, as far as the plan does not have them yet."""
+        self._given = tuple(value_at(view.plan, self._path) or {})
+        self.key.suggest([name for name in suggestions if name not in self._given])
+        self._check()
+
+    def _connect(self) -> None:
+        for field in (self.key, self.value):
+            field.textChanged.connect(self._check)
+            field.returnPressed.connect(self._tell)
+        self.add.clicked.connect(self._tell)
+
+    def _wrong_key(self) -> str:
+        key = self.key.text().strip()
+        if key in self._given:
+            return f"{key} stands above: change it there."
+        return f"An option cannot be called {key} here." if key in self._reserved else ""
+
+    def _check(self) -> None:
+        wrong = self._wrong_key()
+        mark(self.key, wrong, "Type the name of an option; names that Keras knows are suggested")
+        ready = bool(self.key.text().strip() and self.value.text().strip()) and not wrong and not self.value.wrong
+        self.add.setEnabled(ready)
+
+    def _tell(self) -> None:
+        key, text = self.key.text().strip(), self.value.text()
+        if self._wrong_key() or not key:
+            self.key.setFocus()
+            return
+        value = self._parsed(text)
+        if value is None:
+            self.value.setFocus()
+            return
+        # Emptied first, because the plan's answer suggests what is left.
+        for field in (self.key, self.value):
+            field.clear()
+        self.key.setFocus()
+        self.edited.emit(Change(_adding(self._path, key, value), f"add option {key}"))
+
+    def _parsed(self, text: str) -> Any:
+        try:
+            return read_toml(text)
+        except ValueError as error:
+            mark(self.value, str(error))
+            return None
+
+
+def _adding(path: str, key: str, value: Any) -> Callable[..., Any]:
+    return lambda plan: with_option(plan, path, key, value)

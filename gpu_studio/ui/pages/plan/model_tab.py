@@ -1,0 +1,108 @@
+"""The model: its source, its options, and its layers as Keras builds them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from gpu_studio.placement.model_graph import ModelGraph
+from gpu_studio.plan.catalogue import MODELS
+from gpu_studio.ui.models.layers_model import LayersModel, totals
+from gpu_studio.ui.models.plan_facts import FactsReader
+from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.pages.plan.facts_bar import FactsBar
+from gpu_studio.ui.pages.plan.scrolled import Scrolled
+from gpu_studio.ui.pages.plan.source_form import Source, SourceForm, ask_for_file
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.widgets.labels import Elided, Label
+from gpu_studio.ui.widgets.table import HEADER, Table
+
+_WIDTHS = {1: 132, 2: 100, 3: 96, 4: 80, 5: 72}
+_NARROW_WIDTHS = {1: 92, 2: 80, 3: 96, 4: 74, 5: 66}
+_NARROW = 600
+_ROW = 28
+SOURCES = {
+    "name": Source("Built-in", "model", ""),
+    "file": Source(
+        ".keras file",
+        "file",
+        "a model saved by model.save, as model.keras",
+        ask_for_file("Choose a Keras model", "Keras models (*.keras);;All files (*)"),
+    ),
+    "python": Source("Python", "function", "file.py:function that returns the model"),
+}
+
+
+class ModelTab(QWidget):
+    """`edited(Change)` is what the person wants. The table keeps its layers while others are asked for."""
+
+    edited = Signal(object)
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._reader: FactsReader | None = None
+        self.form = SourceForm("model", MODELS, SOURCES)
+        self.form.edited.connect(self.edited)
+        self.bar = FactsBar("the model's layers")
+        self.totals = Elided(role="muted")
+        self.layers = LayersModel(self)
+        self.table = Table(self.layers, "layers of the model")
+        self.table.set_row_height(_ROW)
+        # Layers of a block differ in how their names end.
+        self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.table.set_widths(_WIDTHS, stretch=0)
+        self._lay_out()
+        self._show_graph(None)
+
+    def set_facts(self, reader: FactsReader) -> None:
+        """Show what this reader knows, from now on."""
+        self._reader = reader
+        reader.changed.connect(self._show_facts)
+        self._show_facts()
+
+    def show_view(self, view: PlanView) -> None:
+        """Show the plan's model."""
+        self.form.show_view(view)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Where there is little room, the names of the layers need most of it."""
+        super().resizeEvent(event)
+        self.table.set_widths(_NARROW_WIDTHS if event.size().width() < _NARROW else _WIDTHS, stretch=0)
+
+    def _show_facts(self) -> None:
+        if self._reader is None:
+            return
+        facts = self._reader.facts
+        model = facts.model if facts else None
+        error = model.model_error if model else (facts.data_error if facts else "")
+        advice = model.advice if model else (facts.advice if facts else ())
+        there = bool(model and model.graph)
+        self.bar.show_reader(self._reader, error, advice if error else (), known=there)
+        known = there or bool(error)
+        if known:
+            self._show_graph(facts.graph if facts else None)
+        # What stands there meanwhile is of the model before.
+        self.table.setEnabled(known)
+        self.totals.setEnabled(known)
+
+    def _show_graph(self, graph: ModelGraph | None) -> None:
+        self.layers.set_rows(graph.layers if graph else ())
+        self.totals.setText(totals(graph) if graph else "")
+        self.totals.setVisible(graph is not None)
+        self.table.setVisible(graph is not None)
+        if graph is not None:
+            self.table.setFixedHeight(HEADER + len(graph.layers) * _ROW + 2)
+
+    def _lay_out(self) -> None:
+        scrolled = Scrolled()
+        scrolled.column.addWidget(self.form)
+        scrolled.column.addWidget(Label("LAYERS", "section"))
+        scrolled.column.addWidget(self.totals)
+        scrolled.column.addWidget(self.bar)
+        scrolled.column.addWidget(self.table)
+        scrolled.column.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(scrolled)

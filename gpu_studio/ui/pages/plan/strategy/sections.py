@@ -1,0 +1,177 @@
+"""The options that strategies have."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from gpu_studio.plan import ALL_REDUCES, Placed, logical_devices
+from gpu_studio.plan.gradients import holding
+from gpu_studio.plan.limits import PLACED_LIMITS
+from gpu_studio.ui.models import figures
+from gpu_studio.ui.models.edits import distribution as edits
+from gpu_studio.ui.models.links import links_in_words, ways
+from gpu_studio.ui.models.plan_view import Change, PlanView
+from gpu_studio.ui.models.strategy_rows import one_device_rows, parameter_rows, replica_rows
+from gpu_studio.ui.pages.plan.strategy.section import Known, Section
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.theme.tokens import GRID
+from gpu_studio.ui.widgets.choice_row import ChoiceRow
+from gpu_studio.ui.widgets.choosable import ChoiceGroup
+from gpu_studio.ui.widgets.device_list import DeviceList
+from gpu_studio.ui.widgets.fields import Switch, WholeNumber
+from gpu_studio.ui.widgets.labels import Label, Paragraph
+
+
+class ReplicaDevices(Section):
+    """Which logical devices hold a replica."""
+
+    used_by = ("mirrored", "central_storage")
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__("devices", "distribution.devices", theme, parent)
+        self.list = DeviceList("replica", theme, several=True)
+        self.list.picked.connect(self._pick)
+        self.column.addWidget(self.list)
+        self._view: PlanView | None = None
+
+    def show_option(self, view: PlanView, known: Known) -> None:
+        """Check the devices that hold a replica."""
+        del known
+        self._view = view
+        count = len(holding(view.plan, view.machine))
+        named = "as named" if view.plan.distribution.devices else "all that suit"
+        self.caption.setText(f"{named}: {count} of {len(logical_devices(view.plan, view.machine))}")
+        self.list.show_rows(replica_rows(view.plan, view.machine))
+
+    def _pick(self, device: str, used: bool) -> None:
+        if self._view is None:
+            return
+        machine = self._view.machine
+        text = f"{'use' if used else 'leave out'} {device}"
+        self.edited.emit(Change(lambda plan: edits.use_device(plan, device, machine, used=used), text))
+
+
+class OneDevice(Section):
+    """Which logical device does all the work."""
+
+    used_by = ("one_device",)
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__("device", "distribution.devices", theme, parent)
+        self.list = DeviceList("device", theme, several=False)
+        self.list.picked.connect(self._pick)
+        self.column.addWidget(self.list)
+
+    def show_option(self, view: PlanView, known: Known) -> None:
+        """Choose the plan's device."""
+        del known
+        self.list.show_rows(one_device_rows(view.plan, view.machine))
+
+    def _pick(self, device: str) -> None:
+        text = f"use {device or 'the first device'}"
+        self.edited.emit(Change(lambda plan: edits.use_one_device(plan, device or None), text))
+
+
+class ParameterDevice(Section):
+    """Where central storage keeps the variables."""
+
+    used_by = ("central_storage",)
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__("parameter device", "distribution.parameter_device", theme, parent)
+        self.list = DeviceList("parameter device", theme, several=False)
+        self.list.picked.connect(self._pick)
+        self.column.addWidget(self.list)
+
+    def show_option(self, view: PlanView, known: Known) -> None:
+        """Choose the plan's parameter device."""
+        self.caption.setText(f"{_size(known)} each way in a step, for each replica" if known.gradient_bytes else "")
+        self.list.show_rows(parameter_rows(view.plan, view.machine))
+
+    def _pick(self, device: str) -> None:
+        text = f"keep variables on {device}" if device else "keep variables where usual"
+        self.edited.emit(Change(lambda plan: edits.set_parameter_device(plan, device or None), text))
+
+
+class AllReduce(Section):
+    """How the gradients of the replicas are summed, with what each way does on this machine."""
+
+    used_by = ("mirrored",)
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__("all-reduce", "distribution.all_reduce", theme, parent)
+        self.rows = {name: ChoiceRow(name, f"all-reduce {name}", theme) for name in ALL_REDUCES}
+        self.group = ChoiceGroup(self.rows, 1, self)
+        self.group.chosen.connect(self._choose)
+        for row in self.rows.values():
+            self.column.addWidget(row)
+
+    def show_option(self, view: PlanView, known: Known) -> None:
+        """Say of each what it does here, and choose the plan's."""
+        devices = holding(view.plan, view.machine)
+        links = links_in_words(devices, view.machine, known.topology)
+        self.caption.setText(" ".join(each for each in (_sum(known), f"over {links}" if links else "") if each))
+        for way in ways(view.plan, view.machine, known.topology):
+            self.rows[way.name].say(way.words, way.tag, way.why_not)
+        self.group.show_chosen(view.plan.distribution.all_reduce)
+
+    def _choose(self, name: str) -> None:
+        text = f"sum gradients: {name.replace('_', ' ')}"
+        self.edited.emit(Change(lambda plan: edits.set_all_reduce(plan, name), text))
+
+
+class PlacedOptions(Section):
+    """Into how many parts a batch is cut, and what a stage keeps of each."""
+
+    used_by = ("placed",)
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__("pipeline", "distribution.placed", theme, parent)
+        limit = next(each for each in PLACED_LIMITS if each.name == "micro_batches")
+        self.micro_batches = WholeNumber("micro-batches", int(limit.least), int(limit.most))
+        self.micro_batches.setMinimumWidth(12 * GRID)
+        self.recompute = Switch("recompute activations", on="recomputed", off="kept")
+        self.recompute.set_tip("A stage keeps only its inputs and computes the rest again: less memory, more time")
+        self.micro_batches.edited.connect(self._cut)
+        self.recompute.edited.connect(self._keep)
+        for name, field in (("micro-batches", self.micro_batches), ("activations", self.recompute)):
+            self.column.addLayout(_line(name, field))
+        self.column.addWidget(Paragraph("Which layer runs on which device is said in the tab Layers.", "caption"))
+
+    def show_option(self, view: PlanView, known: Known) -> None:
+        """Show the plan's numbers."""
+        del known
+        part = view.plan.distribution.placed or Placed()
+        self.micro_batches.show_value(part.micro_batches)
+        self.recompute.show_value(part.recompute)
+
+    def _cut(self, count: int) -> None:
+        change = Change(
+            lambda plan: edits.set_micro_batches(plan, count),
+            "change micro-batches",
+            "distribution.placed.micro_batches",
+        )
+        self.edited.emit(change)
+
+    def _keep(self, recompute: bool) -> None:
+        text = "recompute activations" if recompute else "keep activations"
+        self.edited.emit(Change(lambda plan: edits.set_recompute(plan, recompute), text))
+
+
+def _sum(known: Known) -> str:
+    return f"of {_size(known)} a step" if known.gradient_bytes else ""
+
+
+def _size(known: Known) -> str:
+    return figures.size(known.gradient_bytes)
+
+
+def _line(name: str, field: QWidget) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setSpacing(GRID)
+    label = Label(name, "muted")
+    label.setBuddy(field)
+    row.addWidget(label)
+    row.addStretch(1)
+    row.addWidget(field)
+    return row

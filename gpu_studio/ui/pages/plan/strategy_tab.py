@@ -1,0 +1,148 @@
+"""The Strategy tab: what the chosen strategy does, drawn and in words, and its options."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
+
+from gpu_studio.hardware.topology import Topology
+from gpu_studio.plan.strategies import STRATEGY_FACTS, StrategyFacts, title_of, why_not
+from gpu_studio.ui.models.checkup import Checkup
+from gpu_studio.ui.models.plan_facts import FactsReader
+from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.models.strategy_scene import scene_of
+from gpu_studio.ui.pages.plan.scrolled import Scrolled
+from gpu_studio.ui.pages.plan.strategy.section import Known, Section
+from gpu_studio.ui.pages.plan.strategy.sections import (
+    AllReduce,
+    OneDevice,
+    ParameterDevice,
+    PlacedOptions,
+    ReplicaDevices,
+)
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.theme.tokens import GRID
+from gpu_studio.ui.widgets.labels import Label, Paragraph
+from gpu_studio.ui.widgets.problem_line import ProblemLine
+from gpu_studio.ui.widgets.strategy_picture import StrategyPicture
+
+SIDE_BY_SIDE = 600
+"""From this width on the options stand beside the drawing, else over it: they are what a person comes for."""
+BESIDE_PICTURE, BESIDE_OPTIONS = ("pace", "variables", "gradients", "batches"), ("when", "costs")
+HEADINGS = {"pace": "", "when": "when to use it", "costs": "what it costs"}
+
+
+class StrategyTab(QWidget):
+    """`edited(Change)` is what a person wants. `set_facts` and `set_checkup` bring what others know."""
+
+    edited = Signal(object)
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._topology: Topology | None = None
+        self._reader: FactsReader | None = None
+        self._view: PlanView | None = None
+        self.title, self.line = Label(role="strong"), Paragraph(role="muted")
+        self.refusal = ProblemLine(theme)
+        self.picture = StrategyPicture(theme)
+        self.words = {name: _Words(HEADINGS.get(name, name)) for name in (*BESIDE_PICTURE, *BESIDE_OPTIONS)}
+        self.replicas, self.one = ReplicaDevices(theme), OneDevice(theme)
+        self.parameters, self.all_reduce, self.placed = ParameterDevice(theme), AllReduce(theme), PlacedOptions(theme)
+        self.sections: tuple[Section, ...] = (self.one, self.replicas, self.parameters, self.all_reduce, self.placed)
+        for section in self.sections:
+            section.edited.connect(self.edited)
+        self._lay_out()
+
+    def show_view(self, view: PlanView) -> None:
+        """Show the plan's strategy."""
+        self._view = view
+        name = view.plan.distribution.strategy
+        facts = STRATEGY_FACTS.get(name)
+        self.title.setText(title_of(name))
+        self.line.setText(facts.line if facts else "")
+        self.refusal.say((), why_not(name))
+        self.picture.setVisible(facts is not None)
+        self.picture.show_scene(scene_of(view.plan, view.machine))
+        for part, words in self.words.items():
+            words.say(_said(facts, part))
+        self._show_options()
+
+    def set_facts(self, reader: FactsReader) -> None:
+        """Follow what TensorFlow tells of the plan."""
+        self._reader = reader
+        reader.changed.connect(self._show_options)
+
+    def set_checkup(self, checkup: Checkup) -> None:
+        """Follow what the driver tells of the links between the cards."""
+        checkup.changed.connect(lambda: self._follow(checkup))
+        self._follow(checkup)
+
+    def set_topology(self, topology: Topology | None) -> None:
+        """Say how the cards are joined, as far as the driver has told."""
+        if topology != self._topology:
+            self._topology = topology
+            self._show_options()
+
+    def _follow(self, checkup: Checkup) -> None:
+        self.set_topology(checkup.diagnosis.topology if checkup.diagnosis else None)
+
+    def _show_options(self) -> None:
+        if self._view is not None:
+            known = Known(self._topology, self._reader.facts if self._reader else None)
+            for section in self.sections:
+                section.show_view(self._view, known)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Put the options beside the drawing where there is room."""
+        super().resizeEvent(event)
+        wide = event.size().width() >= SIDE_BY_SIDE
+        self._halves.setDirection(QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.BottomToTop)
+
+    def _lay_out(self) -> None:
+        area = Scrolled()
+        left, right = QVBoxLayout(), QVBoxLayout()
+        for half in (left, right):
+            half.setSpacing(GRID)
+        for widget in (self.picture, *(self.words[name] for name in BESIDE_PICTURE)):
+            left.addWidget(widget)
+        for widget in (*self.sections, *(self.words[name] for name in BESIDE_OPTIONS)):
+            right.addWidget(widget)
+        for half in (left, right):
+            half.addStretch(1)
+        self._halves = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._halves.setSpacing(2 * GRID)
+        self._halves.addLayout(left, 1)
+        self._halves.addLayout(right, 1)
+        for widget in (self.title, self.line, self.refusal):
+            area.column.addWidget(widget)
+        area.column.addLayout(self._halves, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(area)
+
+
+class _Words(QWidget):
+    """A heading and the sentences under it."""
+
+    def __init__(self, heading: str) -> None:
+        super().__init__()
+        self._text = Paragraph()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        if heading:
+            column.addWidget(Label(heading, "caption"))
+        column.addWidget(self._text)
+
+    def say(self, text: str) -> None:
+        """Say this; nothing takes no room."""
+        self._text.setText(text)
+        self.setVisible(bool(text))
+
+
+def _said(facts: StrategyFacts | None, part: str) -> str:
+    if facts is None:
+        return ""
+    text: str = facts.pace_words if part == "pace" else getattr(facts, part)
+    return f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"

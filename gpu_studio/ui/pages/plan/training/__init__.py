@@ -1,0 +1,1 @@
+"""The parts of the tab that says how a plan trains."""

@@ -1,0 +1,115 @@
+"""The large card of the Plan page: a tab for each part of a plan, with everything that can be said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QStackedWidget, QTabBar, QWidget
+
+from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.theme.tokens import GRID
+from gpu_studio.ui.widgets.card import Card
+from gpu_studio.ui.widgets.tab_order import tab_after
+
+
+class Editor(Protocol):
+    """What stands in a tab: a widget that shows a plan and says by its signal `edited(Change)` what is wanted."""
+
+    edited: Signal
+
+    def show_view(self, view: PlanView) -> None:
+        """Show the plan, without reporting what is shown as an edit."""
+
+
+class Workspace(Card):
+    """Shows the plan in the tab that is open. A tab is made when it is first opened, because the window must start.
+
+    `edited(Change)` is what the editors say; `opened(str)` names the tab that a person opened.
+    """
+
+    edited = Signal(object)
+    opened = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self.setAccessibleName("Parts of the plan")
+        self.tabs = QTabBar()
+        self.tabs.setAccessibleName("part of the plan")
+        self.tabs.setDrawBase(False)
+        self.tabs.setExpanding(False)
+        self.tabs.setUsesScrollButtons(False)
+        self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
+        self._pages = QStackedWidget()
+        self._makers: dict[str, Callable[[], QWidget]] = {}
+        self._editors: dict[str, QWidget] = {}
+        self._view: PlanView | None = None
+        self._shown: dict[str, PlanView] = {}
+        self.tabs.currentChanged.connect(self._open)
+        self.body.setContentsMargins(GRID + 4, GRID, GRID + 4, GRID)
+        self.body.setSpacing(GRID // 2)
+        self.header.addWidget(self.tabs)
+        self.header.addStretch(1)
+        self.body.addLayout(self.header)
+        self.body.addWidget(self._pages, 1)
+
+    @property
+    def current(self) -> str:
+        """The name of the open tab."""
+        return self.tabs.tabText(self.tabs.currentIndex())
+
+    def add(self, name: str, make: Callable[[], QWidget], tip: str) -> None:
+        """A tab; `make` gives its editor."""
+        self._makers[name] = make
+        self.tabs.setTabToolTip(self.tabs.addTab(name), tip)
+
+    def show_view(self, view: PlanView) -> None:
+        """Show the plan."""
+        self._view = view
+        self._show()
+
+    def open(self, name: str) -> QWidget:
+        """Open a tab, and return its editor. Raises KeyError if there is none of the name."""
+        names = list(self._makers)
+        if name not in names:
+            raise KeyError(name)
+        self.tabs.setCurrentIndex(names.index(name))
+        return self.editor(name)
+
+    def editor(self, name: str) -> QWidget:
+        """The editor in a tab, made if it was not yet. Raises KeyError if there is none of the name."""
+        if name not in self._editors:
+            editor = self._makers[name]()
+            editor.edited.connect(self.edited)  # type: ignore[attr-defined]
+            self._pages.addWidget(editor)
+            # Qt lets Tab come last to what is made late.
+            tab_after(self.tabs, [part for part in editor.findChildren(QWidget) if _takes_focus(part)])
+            self._editors[name] = editor
+        return self._editors[name]
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """A width and height that leave the page its shape, whatever is in the tab."""
+        return QSize(720, 400)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """The tabs and some lines: an editor scrolls."""
+        return QSize(self.tabs.sizeHint().width() + 2 * GRID, 160)
+
+    def _open(self, index: int) -> None:
+        if index >= 0:
+            self._show()
+            self.opened.emit(self.current)
+
+    def _show(self) -> None:
+        if self._view is None or not self.current:
+            return
+        editor = self.editor(self.current)
+        self._pages.setCurrentWidget(editor)
+        if self._shown.get(self.current) is not self._view:
+            self._shown[self.current] = self._view
+            editor.show_view(self._view)  # type: ignore[attr-defined]
+
+
+def _takes_focus(widget: QWidget) -> bool:
+    return bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and widget.focusProxy() is None

@@ -1,0 +1,56 @@
+"""The check boxes of a list, drawn in the theme's colours: Qt's own can hardly be seen on a dark ground."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtWidgets import QApplication, QStyle, QStyledItemDelegate, QStyleOptionViewItem
+
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.theme.palette import mix
+
+_BOX = 15.0
+_TICK = ((0.24, 0.52), (0.43, 0.71), (0.77, 0.31))
+
+
+class CheckDelegate(QStyledItemDelegate):
+    """Draws the items as the style does, and their boxes anew."""
+
+    def __init__(self, theme: ThemeManager, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        """Draw one item."""
+        super().paint(painter, option, index)
+        if index.data(Qt.ItemDataRole.CheckStateRole) is None:
+            return
+        shown = QStyleOptionViewItem(option)
+        self.initStyleOption(shown, index)
+        style = shown.widget.style() if shown.widget else QApplication.style()
+        room = style.subElementRect(QStyle.SubElement.SE_ItemViewItemCheckIndicator, shown, shown.widget)
+        checked = index.data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked.value
+        locked = not index.flags() & Qt.ItemFlag.ItemIsUserCheckable
+        self._draw(painter, room, checked=checked, locked=locked, selected=self._is_selected(shown))
+
+    @staticmethod
+    def _is_selected(option: QStyleOptionViewItem) -> bool:
+        return bool(option.state & QStyle.StateFlag.State_Selected)
+
+    def _draw(self, painter: QPainter, room: QRect, *, checked: bool, locked: bool, selected: bool) -> None:
+        tokens = self._theme.tokens
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillRect(room, QColor(mix(tokens.accent, tokens.surface, 0.16) if selected else tokens.surface))
+        box = QRectF(0, 0, _BOX, _BOX)
+        box.moveCenter(QRectF(room).center())
+        filled = tokens.muted if locked else tokens.accent
+        painter.setPen(QPen(QColor(filled if checked else tokens.muted), 1))
+        painter.setBrush(QColor(filled if checked else tokens.raised))
+        painter.drawRoundedRect(box, 4, 4)
+        if checked:
+            painter.setPen(QPen(QColor(tokens.surface if locked else tokens.on_accent), 1.8))
+            painter.drawPolyline([QPointF(box.left() + x * _BOX, box.top() + y * _BOX) for x, y in _TICK])
+        painter.restore()

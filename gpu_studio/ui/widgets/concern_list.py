@@ -1,0 +1,123 @@
+"""Things to see to, each with a button that mends it where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from gpu_studio.ui.models.concerns import Concern
+from gpu_studio.ui.theme.icons import pixmap
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.theme.tokens import GRID
+from gpu_studio.ui.units import sentence
+from gpu_studio.ui.widgets.button import Button
+from gpu_studio.ui.widgets.labels import Paragraph
+
+Tone = Literal["bad", "warning"]
+_SIGN = 14
+
+
+class ConcernView(QFrame):
+    """One of them: a sign, the field if there is one, what it is, what it means, and the button."""
+
+    def __init__(self, theme: ThemeManager, tone: Tone, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._tone = tone
+        self.concern = Concern("", "")
+        self.setObjectName("notice")
+        self.setProperty("tone", tone)
+        self._sign = QLabel()
+        self._field, self._text, self._why = Paragraph(role="mono"), Paragraph(), Paragraph(role="caption")
+        self.button = Button("", small=True)
+        theme.changed.connect(self._draw_sign)
+        self._lay_out()
+        self._draw_sign()
+
+    def show_concern(self, concern: Concern) -> None:
+        """Show this one."""
+        if concern == self.concern:
+            return
+        self.concern = concern
+        self.setAccessibleName(concern.said)
+        # After a field the text goes on: `training.batch_size` is 0.
+        text = concern.text if concern.field else sentence(concern.text)
+        for label, words in ((self._field, concern.field), (self._text, text), (self._why, sentence(concern.why))):
+            label.setText(words)
+            label.setVisible(bool(words))
+        mend = concern.mend
+        self.button.setVisible(mend is not None)
+        if mend is not None:
+            self.button.setText(mend.label)
+            self.button.setAccessibleName(f"{mend.label}, because {concern.said}")
+
+    def _lay_out(self) -> None:
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        for widget in (self._field, self._text, self._why):
+            words.addWidget(widget)
+        foot = QHBoxLayout()
+        foot.setContentsMargins(0, GRID // 2, 0, 0)
+        foot.addWidget(self.button)
+        foot.addStretch(1)
+        words.addLayout(foot)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(GRID + 2, GRID, GRID + 2, GRID)
+        row.setSpacing(GRID)
+        top = QVBoxLayout()
+        top.addWidget(self._sign)
+        top.addStretch(1)
+        row.addLayout(top)
+        row.addLayout(words, 1)
+
+    def _draw_sign(self) -> None:
+        colour = getattr(self._theme.tokens, self._tone)
+        self._sign.setPixmap(pixmap("warning", colour, self.devicePixelRatioF(), _SIGN))
+
+
+class ConcernList(QWidget):
+    """Under each other; the views of those that stay are kept. `mending(Concern)` fires when a button is pressed."""
+
+    mending = Signal(object)
+
+    def __init__(self, theme: ThemeManager, tone: Tone, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._tone: Tone = tone
+        self.views: dict[str, ConcernView] = {}
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(GRID)
+
+    def show_concerns(self, concerns: Sequence[Concern]) -> None:
+        """Show these; the focus goes on to the next button if its own goes."""
+        before = self.views
+        focused = next((place for place, view in enumerate(before.values()) if view.button.hasFocus()), None)
+        self.views = {concern.key: before.get(concern.key) or self._made() for concern in concerns}
+        for place, concern in enumerate(concerns):
+            view = self.views[concern.key]
+            if self._column.indexOf(view) != place:
+                self._column.insertWidget(place, view)
+            view.show_concern(concern)
+        self.setVisible(bool(concerns))
+        gone = [view for key, view in before.items() if key not in self.views]
+        self._pass_on_focus(focused, gone)
+        for view in gone:
+            self._column.removeWidget(view)
+            view.hide()
+            view.deleteLater()
+
+    def _made(self) -> ConcernView:
+        view = ConcernView(self._theme, self._tone)
+        view.button.clicked.connect(lambda: self.mending.emit(view.concern))
+        return view
+
+    def _pass_on_focus(self, focused: int | None, gone: Sequence[ConcernView]) -> None:
+        if focused is None or not any(view.button.hasFocus() for view in gone):
+            return
+        buttons = [view.button for view in self.views.values() if view.concern.mend is not None]
+        if buttons:
+            buttons[min(focused, len(buttons) - 1)].setFocus()

@@ -1,0 +1,75 @@
+"""Plans whose layers are placed, the facts about them, and parts of the window that show them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpu_studio.placement.data_facts import DataFacts
+from gpu_studio.placement.model_graph import Layer, ModelGraph
+from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
+from gpu_studio.placement.step_memory import Moment, StepMemory
+from gpu_studio.plan import Carve, Data, Devices, Distribution, Machine, Model, Placed, Plan, Training, validate
+from gpu_studio.ui.models.plan_view import PlanView
+
+CPUS = ("CPU:0", "CPU:1", "CPU:2", "CPU:3")
+MACHINE = Machine(cpu_cores=4, memory_mib=16_000, why_no_cards="there is none")
+STEP = StepMemory((Moment(9000, 700, gradients=6400), Moment(1000, 1500, kept=600)))
+DATA = DataFacts("made", "classes", 10, 800, 100, 100, (12,))
+
+
+def dense(name: str, *inputs: str, units: int = 256, before: int = 256) -> Layer:
+    """A Dense layer of so many units, after one of `before`."""
+    count = units * (before + 1)
+    return Layer(
+        name, "Dense", inputs, (units,), count, count, 4 * count, 4 * count, 4 * units, 8 * units,
+        2.0 * units * before, 4.0 * units * before,
+    )  # fmt: skip
+
+
+FLATTEN = Layer("flatten", "Flatten", (), (784,), output_bytes=3136)
+MLP = ModelGraph(
+    "mlp",
+    (
+        FLATTEN,
+        dense("dense", "flatten", before=784),
+        dense("dense_1", "dense"),
+        dense("dense_2", "dense_1"),
+        dense("outputs", "dense_2", units=3),
+    ),
+    (28, 28, 1),
+    (3,),
+    3136,
+)
+LAYERS = tuple(layer.name for layer in MLP.layers)
+
+
+def facts_of(graph: ModelGraph = MLP) -> PlanFacts:
+    """All that TensorFlow would tell of a plan with this model, trained by Adam."""
+    slots = {layer.name: 2 * layer.trainable_bytes for layer in graph.layers}
+    return PlanFacts(DATA, ModelFacts(graph, slots=slots, shared_slots=12, steps={"CPU": STEP, "GPU": STEP}))
+
+
+def deep(count: int) -> ModelGraph:
+    """A chain of so many Dense layers."""
+    names = [f"dense_{number}" for number in range(count)]
+    layers = (dense(name, *names[max(0, at - 1) : at], units=8, before=8) for at, name in enumerate(names))
+    return ModelGraph("deep", tuple(layers))
+
+
+def placed_plan(layers: dict[str, tuple[str, ...]] | None = None, micro_batches: int = 4, cpus: int = 4) -> Plan:
+    """A plan on logical CPUs with these layers placed; by default all of the mlp's, evenly."""
+    even = {name: (CPUS[min(at, 3)],) for at, name in enumerate(LAYERS)}
+    part = Placed(micro_batches, even if layers is None else layers)
+    return Plan(
+        "lanes",
+        Devices(carve=(Carve("CPU:0", (0,) * cpus),)),
+        Model(name="mlp"),
+        Data(name="digits"),
+        Training(batch_size=64),
+        Distribution("placed", placed=part),
+    )
+
+
+def view_of(plan: Plan, machine: Machine = MACHINE) -> PlanView:
+    """The plan with its problems on a machine."""
+    return PlanView(plan, machine, tuple(validate(plan, machine)), Path("/nowhere"))

@@ -1,0 +1,38 @@
+"""A part of the Plan page on any machine: its changes are applied to a plan, and it is shown what comes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtWidgets import QApplication
+
+from gpu_studio.plan import Machine, Plan, validate
+from gpu_studio.ui.models.plan_view import Change, PlanView
+
+
+class OnMachine:
+    """Holds the plan that a part edits on this machine. `changes` are those that it asked for."""
+
+    def __init__(self, part: Any, plan: Plan, machine: Machine) -> None:
+        self.part = part
+        self.plan = plan
+        self.machine = machine
+        self.changes: list[Change] = []
+        part.edited.connect(self._apply)
+        self.show(plan)
+
+    @property
+    def texts(self) -> list[str]:
+        """What undo calls the changes."""
+        return [change.text for change in self.changes]
+
+    def show(self, plan: Plan) -> None:
+        """Show the part this plan with all its problems."""
+        self.plan = plan
+        self.part.show_view(PlanView(plan, self.machine, tuple(validate(plan, self.machine))))
+        # Qt shows the new children of a visible widget when it is next at leisure.
+        QApplication.processEvents()
+
+    def _apply(self, change: Change) -> None:
+        self.changes.append(change)
+        self.show(change.make(self.plan))

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from edited_part import DIGITS, FOUR_CORES, GRAPH, KNOWN, Held, Told, click, in_window, type_in
+from hypothesis import given
+from hypothesis import strategies as st
+from plan_samples import a_plan
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from gpu_studio.placement.data_facts import DataFacts, Sample
+from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
+from gpu_studio.plan import Data, Training
+from gpu_studio.ui.models.data_words import batches, data_lines, meeting
+from gpu_studio.ui.pages.plan.data_tab import DataTab
+from gpu_studio.ui.widgets.sample_grid import PICTURE, SampleGrid, picture
+
+LINE = DataFacts("line", "values", None, 9, x_shape=(1,))
+
+
+@pytest.fixture
+def tab(qtbot, theme) -> DataTab:
+    tab: DataTab = in_window(qtbot, DataTab(theme))
+    return tab
+
+
+@pytest.fixture
+def held(tab: DataTab) -> Held:
+    return Held(tab, a_plan())
+
+
+def test_that_the_shares_kept_aside_are_typed(tab, held, qtbot) -> None:
+    type_in(qtbot, tab.fractions.rows["data.validation_fraction"].control, "0,25")
+    type_in(qtbot, tab.fractions.rows["data.test_fraction"].control, "0")
+    assert held.plan.data == Data("digits", validation_fraction=0.25, test_fraction=0.0)
+    assert held.changes[-1].field == "data.test_fraction"
+
+
+def test_that_a_share_out_of_bounds_from_a_file_is_shown_with_what_is_wrong(tab, held) -> None:
+    held.show(replace(a_plan(), data=Data("digits", validation_fraction=1.5)))
+    row = tab.fractions.rows["data.validation_fraction"]
+    assert row.control.text() == "1.5"
+    assert "below 1" in row.problem.text()
+
+
+def test_that_options_of_made_up_data_are_controls(tab, held, qtbot) -> None:
+    held.show(replace(a_plan(), data=Data("synthetic")))
+    rows = tab.form.options.rows
+    type_in(qtbot, rows["shape"].control, "8, 8, 3")
+    type_in(qtbot, rows["samples"].control, "500")
+    assert held.plan.data.options == {"shape": [8, 8, 3], "samples": 500}
+
+
+def test_that_a_folder_is_chosen_by_its_dialog(tab, held, qtbot, tmp_path: Path, monkeypatch) -> None:
+    click(qtbot, tab.form.kinds.buttons["folder"])
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
+    [button] = [each for each in tab.findChildren(QWidget) if each.accessibleName() == "choose the folder of the data"]
+    click(qtbot, button)
+    assert held.plan.data == Data(folder=str(tmp_path))
+    assert "later version" in tab.form.sources["folder"].problem.text()
+
+
+def test_that_what_the_data_hold_is_told_and_changes_with_the_batch(tab, held) -> None:
+    reader = Told()
+    tab.set_facts(reader)
+    reader.tell(KNOWN)
+    assert "1\u2009000 training · 100 validation · 50 test" in tab.lines.text
+    assert "32 batches of 32 samples, the last of 8" in tab.lines.text
+    assert "✔ Shapes in fit: the model takes 28 × 28 × 1." in tab.lines.text
+    assert "✔ Shapes out fit: the model gives 10, for 10 classes." in tab.lines.text
+    held.show(replace(a_plan(), training=Training(batch_size=500)))
+    assert "2 batches of 500 samples" in tab.lines.text
+
+
+def test_that_data_that_are_not_here_yet_say_so() -> None:
+    [(_, samples), *_] = data_lines(a_plan(), FOUR_CORES, replace(DIGITS, here=False, bytes=2**20))
+    assert samples.endswith("1 MiB, which the first run downloads")
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**4))
+def test_that_the_batches_hold_every_sample_once(train: int, batch: int) -> None:
+    plan = replace(a_plan(), training=Training(batch_size=batch))
+    cut = batches(plan, FOUR_CORES, replace(DIGITS, train=train))
+    assert (cut.count - 1) * cut.size + cut.last == train
+    assert 0 < cut.last <= cut.size
+
+
+@pytest.mark.parametrize(
+    ("data", "graph", "wanted"),
+    [
+        (DIGITS, replace(GRAPH, input_shape=(32, 32, 3)), (False, True)),
+        (DIGITS, replace(GRAPH, output_shape=(12,)), (True, False)),
+        (DIGITS, replace(GRAPH, input_shape=(None, None, 1)), (True, True)),
+        (LINE, replace(GRAPH, input_shape=(1,), output_shape=(1,)), (True, True)),
+    ],
+)  # fmt: skip
+def test_that_shapes_are_held_against_each_other(data: DataFacts, graph, wanted: tuple[bool, bool]) -> None:
+    assert tuple(good for good, _ in meeting(data, graph)) == wanted
+
+
+def test_that_shapes_that_do_not_fit_are_told_in_words_and_red(tab, held) -> None:
+    reader = Told()
+    tab.set_facts(reader)
+    reader.tell(PlanFacts(DIGITS, ModelFacts(replace(GRAPH, input_shape=(32, 32, 3)))))
+    assert "✘ Shapes in do not fit: samples are 28 × 28 × 1, the model takes 32 × 32 × 3." in tab.lines.text
+
+
+def test_that_pictures_are_shown_and_rows_where_there_are_none(tab, held) -> None:
+    reader = Told()
+    tab.set_facts(reader)
+    reader.tell(KNOWN)
+    assert [sample.label for sample in tab.pictures.samples] == ["7"]
+    assert tab.pictures.height() >= PICTURE
+    assert tab.table.isHidden()
+    rows = tuple(Sample(f"{place}.5", row=(1.0, 2.25)) for place in range(3))
+    reader.tell(PlanFacts(replace(DIGITS, preview=rows)))
+    assert tab.pictures.isHidden()
+    assert [tab.rows.text(row, 1) for row in tab.rows.rows] == ["1   2.25"] * 3
+
+
+def test_that_a_wait_an_error_and_a_new_try_are_told(tab, held, qtbot) -> None:
+    reader = Told()
+    tab.set_facts(reader)
+    reader.tell(busy=True)
+    assert tab.bar.words.text() == "Reading the data…"
+    reader.tell(PlanFacts(data_error="There is no file a.npz", advice=("Choose another",)))
+    assert tab.bar.words.text() == "There is no file a.npz. Choose another."
+    click(qtbot, tab.bar.button)
+    assert reader.asked == ["retry"]
+
+
+@pytest.mark.parametrize(("side", "scale"), [(2, 32), (28, 2), (40, 1), (64, 1)])
+def test_that_a_small_image_grows_by_whole_pixels(qapp, side: int, scale: int) -> None:
+    image = picture(Sample("", bytes(range(256)) * 16, side, side, 1))
+    assert image.width() == image.height() == side * scale
+
+
+def test_that_a_large_image_is_made_to_fit_and_colours_stay(qapp) -> None:
+    assert picture(Sample("", bytes(3 * 200 * 100), 100, 200, 3)).width() == PICTURE
+    red = picture(Sample("", bytes((255, 0, 0, 0, 0, 255)), 1, 2, 3))
+    assert (red.pixelColor(0, 0), red.pixelColor(40, 0)) == (QColor("red"), QColor("blue"))
+
+
+def test_that_a_grid_takes_the_rows_that_its_width_asks_for(qtbot, theme) -> None:
+    grid = SampleGrid(theme)
+    qtbot.addWidget(grid)
+    grid.set_samples([Sample(str(place), bytes(4), 2, 2, 1) for place in range(12)])
+    assert grid.heightForWidth(12 * (PICTURE + 8)) * 4 == grid.heightForWidth(3 * (PICTURE + 8)) > 0
+    grid.resize(300, 400)
+    assert not grid.grab().toImage().isNull()

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+
+from gpu_studio.plan import Model
+from gpu_studio.ui.main_window import MainWindow
+
+
+@pytest.fixture
+def window(open_window, qtbot) -> MainWindow:
+    made: MainWindow = open_window()
+    qtbot.waitUntil(lambda: made.document.plan is not None)
+    return made
+
+
+def test_that_the_script_on_the_clipboard_is_python_and_what_it_reads_is_named(window: MainWindow) -> None:
+    window.actions_["copy_python"].trigger()
+    script = QGuiApplication.clipboard().text()
+    ast.parse(script)
+    assert "import tensorflow as tf" in script
+    assert "gpu_studio" not in {name for node in ast.walk(ast.parse(script)) if isinstance(node, ast.Import)
+                                for name in (alias.name for alias in node.names)}  # fmt: skip
+    assert "digits.npz" in window.notice.text
+
+
+def test_that_a_written_script_has_beside_it_what_it_reads(window: MainWindow, tmp_path: Path) -> None:
+    window.scripts.write(tmp_path / "train.py")
+    ast.parse((tmp_path / "train.py").read_text())
+    assert (tmp_path / "digits.npz").is_file()
+    assert (tmp_path / "train.py").stat().st_mode & 0o777 == 0o600
+    assert "python train.py" in window.notice.text
+
+
+def test_that_what_cannot_be_a_script_says_why(window: MainWindow, tmp_path: Path) -> None:
+    window.document.replace(replace(window.document.plan, model=Model(python="mine.py:build")), "take my model")
+    window.scripts.write(tmp_path / "train.py")
+    assert not (tmp_path / "train.py").exists()
+    assert "python" in window.notice.text.lower()
+
+
+def test_that_a_script_that_cannot_be_written_says_why(window: MainWindow, tmp_path: Path) -> None:
+    window.scripts.write(tmp_path / "nowhere" / "train.py")
+    assert "could not be written" in window.notice.text

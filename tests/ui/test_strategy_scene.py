@@ -1,0 +1,94 @@
+"""The picture of each strategy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from made_machines import TWO_CARDS, WITHOUT_CARDS
+
+from gpu_studio.plan import STRATEGIES, Card, Distribution, Machine, Placed, Plan, logical_devices, starter
+from gpu_studio.ui.models.edits.distribution import set_strategy
+from gpu_studio.ui.models.strategy_scene import MOST_BOXES, scene_of
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.widgets.strategy_picture import StrategyPicture
+
+EIGHT_CARDS = Machine(tuple(Card(n, f"GPU-{n}", "A card", total_mib=16_000, used_mib=0) for n in range(8)), 64)
+MACHINES = (WITHOUT_CARDS, TWO_CARDS, EIGHT_CARDS)
+
+
+def a_plan(strategy: str, machine: Machine, **values: object) -> Plan:
+    plan = set_strategy(starter(machine), strategy)
+    return replace(plan, distribution=replace(plan.distribution, **values))
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=["CPU", "two cards", "eight cards"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_that_every_link_joins_two_boxes_and_devices_have_their_colours(strategy, machine):
+    plan = a_plan(strategy, machine)
+    scene = scene_of(plan, machine)
+    places = {device.name: place for place, device in enumerate(logical_devices(plan, machine))}
+    for link in scene.links:
+        for row, column in (link.start, link.end):
+            assert column < len(scene.rows[row])
+    for row in scene.rows:
+        assert len(row) <= MOST_BOXES
+        for box in row:
+            assert box.place == places.get(box.title.split(": ")[0])
+    assert {"Variables:", "Gradients:", "Batches:"} <= set(scene.words.replace(".", "").split())
+
+
+def test_that_the_batch_is_cut_in_the_colours_of_the_replicas():
+    scene = scene_of(a_plan("mirrored", EIGHT_CARDS), EIGHT_CARDS)
+    assert scene.rows[0][0].parts == tuple(range(8))
+    assert scene.rows[0][0].title == "batch of 64 samples"
+    assert [box.title for box in scene.rows[1]] == ["GPU:0", "GPU:1", "GPU:2", "5 more"]
+    assert scene.rows[2][0].title == "gradients summed: nccl"
+    assert scene.kinds == ("batches", "gradients")
+
+
+def test_that_variables_of_central_storage_are_where_the_plan_says():
+    named = a_plan("central_storage", TWO_CARDS, parameter_device="GPU:1")
+    assert scene_of(named, TWO_CARDS).rows[2][0].title == "GPU:1: variables"
+    assert scene_of(named, TWO_CARDS).rows[2][0].place == 1
+    left = a_plan("central_storage", TWO_CARDS)
+    assert scene_of(left, TWO_CARDS).rows[2][0].title == "CPU:0: variables"
+
+
+@pytest.mark.parametrize("strategy", ["none", "one_device"])
+def test_that_what_gets_no_work_is_drawn_idle(strategy):
+    busy, idle = scene_of(a_plan(strategy, TWO_CARDS), TWO_CARDS).rows[1]
+    assert not busy.faint
+    assert idle.faint
+    assert idle.lines == ("idle",)
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "in 1 micro-batch"), (4, "in 4 micro-batches")])
+def test_that_a_placed_batch_is_cut_in_micro_batches(count, words):
+    layers = {"dense": ("GPU:1",), "logits": ("GPU:0",)}
+    scene = scene_of(a_plan("placed", TWO_CARDS, placed=Placed(count, layers)), TWO_CARDS)
+    assert scene.rows[0][0].title.endswith(words)
+    assert len(scene.rows[0][0].parts) == count
+    assert [box.title for box in scene.rows[1]] == ["GPU:1", "GPU:0"]
+    assert scene.kinds == ("batches", "activations", "gradients")
+
+
+def test_that_a_strategy_that_nobody_knows_is_drawn_as_one_device():
+    scene = scene_of(replace(starter(TWO_CARDS), distribution=Distribution("mirored")), TWO_CARDS)
+    assert scene.words == ""
+    assert scene.kinds == ("batches",)
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_that_every_picture_is_painted_and_says_what_it_shows(qtbot, mode):
+    picture = StrategyPicture(ThemeManager(mode))
+    qtbot.addWidget(picture)
+    picture.resize(320, 224)
+    before = picture.grab().toImage()
+    for strategy in STRATEGIES:
+        picture.show_scene(scene_of(a_plan(strategy, EIGHT_CARDS), EIGHT_CARDS))
+        painted = picture.grab().toImage()
+        # One device in a strategy looks like one without.
+        assert painted != before or strategy == "one_device"
+        assert "Variables:" in picture.accessibleDescription()
+        before = painted
