@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 
 from plan_bench import Bench
 from PySide6.QtCore import QEvent, QObject, QPoint, QSocketNotifier
-from PySide6.QtGui import QExposeEvent
+from PySide6.QtGui import QExposeEvent, QWindow
+from PySide6.QtWidgets import QWidget
 
 from gpu_studio.plan import Card, Carve, Devices, Machine, Plan
 from gpu_studio.ui.app import make_application
@@ -26,12 +28,12 @@ PLAN = Plan(devices=Devices(carve=(Carve("GPU:0", (16_384,) * 4),)))
 class Exposed(QObject):
     """Calls `then` when the window is on the screen."""
 
-    def __init__(self, parent: QObject, then) -> None:
+    def __init__(self, parent: QObject, then: Callable[[], object]) -> None:
         super().__init__(parent)
         self._then = then
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if isinstance(event, QExposeEvent) and watched.isExposed():
+        if isinstance(event, QExposeEvent) and isinstance(watched, QWindow) and watched.isExposed():
             self._then()
         return False
 
@@ -54,7 +56,7 @@ def main() -> None:
     application.exec()
 
 
-def where(bar) -> list[int]:
+def where(bar: QWidget) -> list[int]:
     corner = bar.mapToGlobal(QPoint(0, 0))
     return [corner.x(), corner.y(), bar.width(), bar.height()]
 

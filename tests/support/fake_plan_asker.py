@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def _refuse(to: int) -> None:
     _say(to, {"error": "ImportError: no TensorFlow here"})
 
 
-_ACTIONS = {
+_ACTIONS: dict[str, Callable[[int], object]] = {
     "hang": _hang,
     "die": _die,
     "nonsense": _nonsense,

@@ -41,7 +41,7 @@ def nested() -> Any:
     return keras.Model(inputs, _outputs()(_L.Add(name="sum")([middle(x), inner(x)])))
 
 
-class Subclassed(keras.Model):
+class Subclassed(keras.Model):  # type: ignore[misc]
     """Layers under attributes in another order than they are called in, one of them a model."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from gpu_studio.runs import events
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import DeviceMemory, Event
+from gpu_studio.runs.events import DeviceMemory, Event, LogicalDevice
 from gpu_studio.runs.files import append_line, write_private
 
 MIB = 1024 * 1024
@@ -96,7 +96,7 @@ class RunMaker:
         self.now += 0.6
         yield events.StateChanged(state="running")
 
-    def logical(self, index: int) -> events.LogicalDevice:
+    def logical(self, index: int) -> LogicalDevice:
         script = self.script
         if script.kind == "CPU":
             return events.LogicalDevice(name=f"CPU:{index}", physical="CPU:0")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QHBoxLayout, QWidget
+from pytestqt.qtbot import QtBot
 
 from gpu_studio.plan import Machine, Plan, validate
 from gpu_studio.ui.models.plan_document import PlanDocument
@@ -17,7 +20,7 @@ NO_MODIFIER = Qt.KeyboardModifier.NoModifier
 class Bench(QWidget):
     """A window with the parts side by side. Counts what they want in `wanted`."""
 
-    def __init__(self, plan: Plan, machine: Machine, *parts: QWidget) -> None:
+    def __init__(self, plan: Plan, machine: Machine, *parts: Any) -> None:
         super().__init__()
         self.machine = machine
         self.parts = parts
@@ -47,7 +50,7 @@ class Bench(QWidget):
         self.document.replace(change.make(self.plan), change.text, change.field)
 
 
-def open_bench(qtbot, plan: Plan, machine: Machine, *parts: QWidget, width: int, height: int) -> Bench:
+def open_bench(qtbot: QtBot, plan: Plan, machine: Machine, *parts: Any, width: int, height: int) -> Bench:
     """A bench on the screen, so large that one part has this size."""
     bench = Bench(plan, machine, *parts)
     bench.resize(width + 20, height + 20)

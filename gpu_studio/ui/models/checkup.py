@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,9 +12,9 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 from gpu_studio.hardware.doctor.findings import Finding
 from gpu_studio.hardware.topology import Topology
 from gpu_studio.own_processes import module_command, module_environment
+from gpu_studio.ui.models.leaving import Leaving
 
 TIMEOUT_MS = 150_000
-DYING_MS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +56,8 @@ class Checkup(QObject):
         self.examined = False
         self.error = ""
         self._examining = False
-        self._process = QProcess(self)
-        self._process.setEnvironment([f"{name}={value}" for name, value in module_environment().items()])
-        self._process.finished.connect(self._has_ended)
-        self._process.errorOccurred.connect(self._has_failed)
+        self._process = self._made()
+        self._leaving: list[Leaving] = []
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
         self._patience.timeout.connect(self._give_up)
@@ -93,20 +88,33 @@ class Checkup(QObject):
         """Ask no more; what was known stays."""
         self._patience.stop()
         if self.looking:
-            self._process.blockSignals(True)
+            self._process.finished.disconnect(self._has_ended)
+            self._process.errorOccurred.disconnect(self._has_failed)
             # Interrupted, as by Ctrl+C, the doctor ends whom it asked; killed, it would leave TensorFlow running.
-            with suppress(ProcessLookupError):
-                os.kill(self._process.processId(), signal.SIGINT)
-            if not self._process.waitForFinished(DYING_MS):
-                self._process.kill()
-                self._process.waitForFinished(DYING_MS)
-            self._process.blockSignals(False)
+            leaving = Leaving(self._process, self)
+            leaving.gone.connect(lambda: self._forget(leaving))
+            self._leaving.append(leaving)
+            self._process = self._made()
             self.changed.emit()
 
     def close(self) -> None:
         """Leave no process behind."""
         self.blockSignals(True)
         self.cancel()
+        for leaving in list(self._leaving):
+            leaving.wait()
+
+    def _made(self) -> QProcess:
+        process = QProcess(self)
+        process.setEnvironment([f"{name}={value}" for name, value in module_environment().items()])
+        process.finished.connect(self._has_ended)
+        process.errorOccurred.connect(self._has_failed)
+        return process
+
+    def _forget(self, leaving: Leaving) -> None:
+        if leaving in self._leaving:
+            self._leaving.remove(leaving)
+            leaving.deleteLater()
 
     def _ask(self, command: list[str], *, examining: bool) -> None:
         if self.looking:
