@@ -16,10 +16,10 @@ convolutions in groups, constraints, and regularizers that are no sum over the n
 def why_not_split(layer: Layer, devices: Sequence[str]) -> str:
     """Why the units of `layer` cannot be split over so many devices, in a sentence; empty if they can."""
     if layer.kind not in SPLIT_KINDS:
-        return f"{layer.name} cannot be split: a {layer.kind} has no units of its own."
+        return f"The layer {layer.name} cannot be split: a {layer.kind} has no units of its own."
     units = units_of(layer)
     if units is not None and units < len(devices):
-        return f"{layer.name} has {units} units, fewer than {len(devices)} devices."
+        return f"The layer {layer.name} has {units} units, fewer than {len(devices)} devices."
     return ""
 
 

@@ -46,6 +46,19 @@ class Program:
         self._train = tf.function(self._train_steps)
         self._evaluate = tf.function(self._evaluate_steps)
 
+    @property
+    def state(self) -> dict[str, Any]:
+        """Everything that a checkpoint holds, under names that stay the same in every strategy."""
+        weights = {f"model/{i}/{v.path}": v for i, v in enumerate(self.model.weights)}
+        # The learning rate is the plan's: a resumed run may have been given another.
+        slots = [v for v in self.optimizer.variables if v.name != "learning_rate"]
+        return weights | {f"optimizer/{i}": v for i, v in enumerate(slots)}
+
+    @property
+    def storage(self) -> list[Any]:
+        """All variables as they lie on the devices."""
+        return [*self.model.variables, *self.optimizer.variables]
+
     def train(self, stream: Any, first_step: int, count: int) -> Call:
         """Train `count` steps on the next parts of `stream`; the first is number `first_step` of the run."""
         first, steps = tf.constant(first_step, tf.int64), tf.constant(count, tf.int32)
@@ -68,22 +81,25 @@ class Program:
             with tf.control_dependencies([loss]):
                 asked = tf.timestamp()
             with tf.control_dependencies([asked]):
-                batch = next(stream)
+                batch = self._next(stream)
             with tf.control_dependencies(self._local(batch)):
                 waited += tf.timestamp() - asked
             loss, added = self._train_step(batch, first + tf.cast(index, tf.int64))
             losses = losses.write(index, loss)
-            deltas = _sum(deltas, added)
+            deltas = added_up(deltas, added)
         return losses.stack(), deltas, waited
 
     def _evaluate_steps(self, stream: Any, count: Any) -> tuple[Any, Deltas]:
         losses = tf.TensorArray(tf.float32, size=count)
         deltas = self.meters.nothing()
         for index in tf.range(count):
-            loss, added = self._evaluate_step(next(stream))
+            loss, added = self._evaluate_step(self._next(stream))
             losses = losses.write(index, loss)
-            deltas = _sum(deltas, added)
+            deltas = added_up(deltas, added)
         return losses.stack(), deltas
+
+    def _next(self, stream: Any) -> Any:
+        return next(stream)
 
     def _train_step(self, batch: Any, step: Any) -> tuple[Any, Deltas]:
         return self._reduced(*self.strategy.run(self._train_replica, (*batch, step)))
@@ -133,7 +149,10 @@ class Program:
 
     def _caught(self, context: Any, step: Any) -> Any:
         replica = tf.cast(context.replica_id_in_sync_group, tf.int64)
-        draw = (step * self._replicas + replica) * DRAWS_PER_STEP
+        return self._caught_from((step * self._replicas + replica) * DRAWS_PER_STEP)
+
+    def _caught_from(self, draw: Any) -> Any:
+        """A scope that catches what layers change, with random states that start from the number `draw`."""
         states = [tf.stack([tf.constant(seed, tf.int64), draw]) for seed in self._seeds]
         return keras.StatelessScope(state_mapping=list(zip(self._generators, states, strict=True)), collect_losses=True)
 
@@ -160,7 +179,8 @@ def _assign_means(strategy: Any, variables: list[Any], values: list[Any]) -> Non
         strategy.extended.update(variable, lambda v, new: v.assign(new), args=(value,), group=False)
 
 
-def _sum(total: Deltas, added: Deltas) -> Deltas:
+def added_up(total: Deltas, added: Deltas) -> Deltas:
+    """What two batches added to each metric's state, together."""
     return [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(total, added, strict=True)]
 
 

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.plan import Plan
+from gpu_studio.plan import Placed, Plan
 from gpu_studio.runs import events
 from gpu_studio.trainer import batches, devices, keras_objects, memory, precision, strategies
 from gpu_studio.trainer.batches import Cut
@@ -19,6 +19,7 @@ from gpu_studio.trainer.data import Dataset, Split, load_data
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.meters import Meters
 from gpu_studio.trainer.models import build_model
+from gpu_studio.trainer.placed import PlacedModel, PlacedProgram, place
 from gpu_studio.trainer.program import Program
 
 
@@ -40,10 +41,7 @@ class Session:
     @property
     def variables(self) -> dict[str, Any]:
         """The model's weights and the optimizer's variables under names that stay the same in every strategy."""
-        weights = {f"model/{i}/{v.path}": v for i, v in enumerate(self.model.weights)}
-        # The learning rate is the plan's: a resumed run may have been given another.
-        slots = [v for v in self.optimizer.variables if v.name != "learning_rate"]
-        return weights | {f"optimizer/{i}": v for i, v in enumerate(slots)}
+        return self.program.state
 
     @property
     def rate(self) -> float:
@@ -99,13 +97,17 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
     cut = _cut(plan, dataset, spread)
     with spread.strategy.scope():
         model = build_model(plan.model, dataset, base, plan.training.seed)
+        placed = _placed(plan, spread, model)
         optimizer = keras_objects.make_optimizer(plan.training, cut.steps(), cut.steps() * plan.training.epochs)
         # Built here and not by the first step, so that the slots lie where the variables are.
-        optimizer.build(model.trainable_variables)
+        optimizer.build(placed.trainable if placed else model.trainable_variables)
     loss = keras_objects.make_loss(plan.training, dataset, model)
     metrics = keras_objects.make_metrics(plan.training, dataset, model)
     meters = Meters(metrics, _example(dataset, model))
-    program = Program(spread.strategy, model, optimizer, loss, meters)
+    if placed:
+        program: Program = PlacedProgram(placed, optimizer, loss, meters, cut, tell)
+    else:
+        program = Program(spread.strategy, model, optimizer, loss, meters)
     session = Session(plan, logical, spread, dataset, model, optimizer, meters, program, cut, policy)
     tell(_model_event(session))
     return session
@@ -113,8 +115,13 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
 
 def memory_meter(session: Session) -> memory.MemoryMeter:
     """What reads the memory of the session's devices."""
-    variables = [*session.model.variables, *session.optimizer.variables]
-    return memory.MemoryMeter(session.logical, memory.bytes_by_device(variables))
+    return memory.MemoryMeter(session.logical, memory.bytes_by_device(session.program.storage))
+
+
+def _placed(plan: Plan, spread: strategies.Spread, model: Any) -> PlacedModel | None:
+    if spread.name != "placed":
+        return None
+    return place(model, plan.distribution.placed or Placed(), spread.known, spread.replicas[0])
 
 
 def _cut(plan: Plan, dataset: Dataset, spread: strategies.Spread) -> Cut:
@@ -125,7 +132,9 @@ def _cut(plan: Plan, dataset: Dataset, spread: strategies.Spread) -> Cut:
             f"training.batch_size is {batch}, but {replicas} replicas want at least one sample each.",
             [f"Set training.batch_size to {replicas} or more."],
         )
-    return Cut(len(dataset.train.x), batch, replicas)
+    # A placed model takes its micro-batches as replicas take their parts, one after another.
+    placed = plan.distribution.placed if spread.name == "placed" else None
+    return Cut(len(dataset.train.x), batch, placed.micro_batches if placed else replicas)
 
 
 def _example(dataset: Dataset, model: Any) -> tuple[Any, Any]:
@@ -171,7 +180,7 @@ def _model_event(session: Session) -> events.Model:
 
 def _layer(layer: Any) -> events.Layer:
     shape = layer.output.shape if hasattr(layer.output, "shape") else ()
-    size = sum(int(np.prod(v.shape)) * v.value.dtype.size for v in layer.weights)
+    size = sum(int(np.prod(v.shape)) * tf.as_dtype(v.dtype).size for v in layer.weights)
     text = " × ".join(str(axis) for axis in shape[1:])
     return events.Layer(
         name=layer.name, kind=type(layer).__name__, output_shape=text, parameters=layer.count_params(), bytes=size

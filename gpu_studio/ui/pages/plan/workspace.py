@@ -84,7 +84,7 @@ class Workspace(Card):
             editor.edited.connect(self.edited)  # type: ignore[attr-defined]
             self._pages.addWidget(editor)
             # Qt lets Tab come last to what is made late.
-            tab_after(self.tabs, [part for part in editor.findChildren(QWidget) if _takes_focus(part)])
+            tab_after(self.tabs, [part for part in editor.findChildren(QWidget) if _is_stop(part, self)])
             self._editors[name] = editor
         return self._editors[name]
 
@@ -111,5 +111,7 @@ class Workspace(Card):
             editor.show_view(self._view)  # type: ignore[attr-defined]
 
 
-def _takes_focus(widget: QWidget) -> bool:
-    return bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and widget.focusProxy() is None
+def _is_stop(widget: QWidget, beside: QWidget) -> bool:
+    """Whether Tab stops there, as it does beside it; the list of a combo box is a window of its own."""
+    takes = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and widget.focusProxy() is None
+    return takes and widget.window() is beside.window()
