@@ -81,7 +81,9 @@ class WindowState(QObject):
             line.set_machine(f"{marked}{self._window.sampler.status}", "warning" if simulated else "good")
         elif (machine := inventory.machine) is not None:
             cards = plural(len(machine.cards), "NVIDIA card") if machine.cards else "no NVIDIA card"
-            line.set_machine(f"{plural(machine.cpu_cores, 'core')} · {cards}", "good")
+            marked = "simulated: " if machine.simulated else ""
+            tone = "warning" if machine.simulated else "good"
+            line.set_machine(f"{marked}{plural(machine.cpu_cores, 'core')} · {cards}", tone)
 
     def _follow_undo(self) -> None:
         stack, actions = self._window.document.undo_stack, self._window.actions_

@@ -169,9 +169,11 @@ class PlanPage(Page):
     def _caption(self) -> str:
         if self._document.plan is None:
             return "looking at the machine…"
+        machine = self._readiness.machine
+        simulated = "simulated cards · " if machine is not None and machine.simulated else ""
         if self._document.dirty:
-            return "unsaved changes"
-        return self._document.path.name if self._document.path else "not saved to a file yet"
+            return f"{simulated}unsaved changes"
+        return simulated + (self._document.path.name if self._document.path else "not saved to a file yet")
 
     def _rename(self, name: str) -> None:
         self._apply(Change(lambda plan: replace(plan, name=name), "rename plan", "name"))
