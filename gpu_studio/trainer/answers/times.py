@@ -1,13 +1,14 @@
 """How long each layer of a plan's model takes on each kind of device of this machine, measured by training it.
 
 A kind of device is a physical device: its slices are equally fast. Two sizes of step are trained, the whole batch and a
-quarter of it, on the first logical device of each kind, one after the other.
+quarter of it, on the first logical device of each kind, one after the other. Between the kinds tensors are sent, to
+know how fast that is; between slices of one nothing is copied.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,24 +31,45 @@ def answer(about: dict[str, Any], progress: Progress) -> tuple[dict[str, Any], b
     import tensorflow as tf
 
     tf.get_logger().setLevel("ERROR")
-    times = {device: _on(plan, device, Path(about["base"]), progress) for device in about["devices"]}
-    return {"times": msgspec.to_builtins(times)}, True
+    devices = about["devices"]
+    times = {device: _on(plan, device, Path(about["base"]), progress) for device in devices}
+    return {"times": msgspec.to_builtins(times), "links": _links(devices, progress)}, True
+
+
+def _links(devices: Sequence[str], progress: Progress) -> dict[str, float]:
+    """For each device the bytes a second to it from the one that is slowest in sending there; none if not copied."""
+    from gpu_studio.trainer.placed.links import bandwidth
+
+    found: dict[str, float] = {}
+    for target in devices:
+        for source in devices:
+            if source == target:
+                continue
+            progress(f"sending from {source} to {target}")
+            rate = bandwidth(source, target)
+            if rate is not None:
+                found[target] = min(rate, found.get(target, rate))
+    return found
 
 
 def _on(plan: plans.Plan, device: str, base: Path, progress: Progress) -> Any:
     from gpu_studio.trainer import session
-    from gpu_studio.trainer.placed.layer_times import line_through, measured
+    from gpu_studio.trainer.placed.layer_times import line_through, measured, seconds_in_parts, share_of
 
     progress(f"building the model on {device}")
     built = session.build(_all_on(plan, device), base, lambda _event: None)
     batch = built.cut.batch
     progress(f"training steps of {batch} samples on {device}")
     large = measured(built, batch)
-    small = large
+    small, share = large, None
     if batch >= 2 * SMALL_PART:
         progress(f"training steps of {batch // SMALL_PART} samples on {device}")
         small = measured(built, batch // SMALL_PART)
-    return line_through(small, large, (seat.path for seat in built.program.placed.seats))  # type: ignore[attr-defined]
+        if device.startswith("CPU"):  # A card does one operation after the other.
+            progress(f"training steps in {SMALL_PART} micro-batches on {device}")
+            share = share_of(small, large, SMALL_PART, seconds_in_parts(built, batch, SMALL_PART))
+    paths = (seat.path for seat in built.program.placed.seats)  # type: ignore[attr-defined]
+    return line_through(small, large, paths, share)
 
 
 def _all_on(plan: plans.Plan, device: str) -> plans.Plan:

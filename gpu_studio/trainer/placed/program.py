@@ -1,0 +1,159 @@
+"""The compiled steps of a placed model: micro-batches, unrolled, so that TensorFlow's executor overlaps the stages.
+
+A batch comes as M parts whose weights sum to 1 together, so the sum of their losses is the batch's loss, and the sum of
+their gradients its gradient, also where M does not divide it. A stage starts on a part as soon as its input is there
+(Huang et al. 2019, "GPipe", arXiv:1811.06965); nothing here says in which order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from gpu_studio.runs.events import Event
+from gpu_studio.trainer.batches import Cut
+from gpu_studio.trainer.meters import Deltas, Meters
+from gpu_studio.trainer.placed.gradients import gradients_of, summed
+from gpu_studio.trainer.placed.notes import notes
+from gpu_studio.trainer.placed.placing import PlacedModel
+from gpu_studio.trainer.placed.proof import Proof
+from gpu_studio.trainer.placed.recomputing import Recomputing
+from gpu_studio.trainer.placed.scopes import following_inputs
+from gpu_studio.trainer.placed.statistics import Statistics, normalisations
+from gpu_studio.trainer.placed.updates import Updates, move_slots
+from gpu_studio.trainer.program import DRAWS_PER_STEP, Call, Program, added_up
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What a micro-batch gave. `share` is its part of the batch's samples; `scope` holds what its layers changed."""
+
+    loss: Any
+    deltas: Deltas
+    share: Any = None
+    scope: Any = None
+
+
+class PlacedProgram(Program):
+    """A placed model with its optimizer and loss, ready to be stepped `micro_batches` parts at a time."""
+
+    def __init__(
+        self,
+        placed: PlacedModel,
+        optimizer: Any,
+        loss: Any,
+        meters: Meters,
+        cut: Cut,
+        tell: Callable[[Event], object],
+    ) -> None:
+        """`cut` says how a batch comes in parts; `tell` gets what the first step's operations were seen to do."""
+        super().__init__(tf.distribute.get_strategy(), placed.model, optimizer, loss, meters)
+        self.placed, self._micro_batches = placed, cut.replicas
+        self._part_rows = cut.batch / cut.replicas
+        move_slots(optimizer, placed.trainable)
+        self._updates = Updates(optimizer, placed.owners())
+        self._statistics = Statistics(placed.model.non_trainable_weights, normalisations(placed.seats))
+        self._proof: Proof | None = Proof(placed.seats, tell)
+        self._traced: Any = None
+        self._recomputing = Recomputing(placed.model, placed.seats, self._generators) if placed.plan.recompute else None
+        for note in notes(placed, cut):
+            tell(note)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Everything that a checkpoint holds, under names that stay the same in every strategy."""
+        return self.placed.state(self.optimizer)
+
+    @property
+    def storage(self) -> list[Any]:
+        """All variables as they lie on the devices."""
+        return [*self.placed.storage, *self.optimizer.variables]
+
+    def train(self, stream: Any, first_step: int, count: int) -> Call:
+        """Train `count` steps, the first time under TensorFlow's eyes: what it executed is told."""
+        if self._proof is None:
+            return super().train(stream, first_step, count)
+        proof, self._proof = self._proof, None
+        with proof.watching():
+            call = super().train(stream, first_step, count)
+        proof.report(self._traced, self._part_rows)
+        self._traced = None
+        return call
+
+    def _next(self, stream: Any) -> Any:
+        return tuple(next(stream) for _ in range(self._micro_batches))
+
+    def _local(self, batch: Any) -> list[Any]:
+        parts: list[Any] = keras.tree.flatten(batch)
+        return parts
+
+    # Traced by TensorFlow; Python's own loops are unrolled.
+
+    @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
+    def _train_step(self, batch: Any, step: Any) -> tuple[Any, Deltas]:
+        self._traced = tf.compat.v1.get_default_graph()
+        with self._scopes(), self._recomputing.entered() if self._recomputing else nullcontext():
+            results = [self._train_part(part, step, number) for number, part in enumerate(batch)]
+            self._apply([result.loss for result in results])
+            self._statistics.write([result.scope for result in results], [result.share for result in results])
+            return self._together(results)
+
+    @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
+    def _evaluate_step(self, batch: Any) -> tuple[Any, Deltas]:
+        with self._scopes():
+            return self._together([self._evaluate_part(part) for part in batch])
+
+    @contextmanager
+    def _scopes(self) -> Iterator[None]:
+        with following_inputs(), self.placed.placed_calls():
+            yield
+
+    def _train_part(self, part: Any, step: Any, number: int) -> _Result:
+        x, y, weight = part
+        with self._caught_part(step, number) as scope:
+            outputs = self.model(x, training=True)
+        share = tf.reduce_sum(weight)
+        activity = [tf.cast(term, tf.float32) * share for term in scope.losses]
+        if number == 0:
+            activity += self._weight_penalties()
+        loss, deltas = self._judged(outputs, y, weight)
+        return _Result(tf.add_n([loss, *activity]), deltas, share, scope)
+
+    def _evaluate_part(self, part: Any) -> _Result:
+        x, y, weight = part
+        loss, deltas = self._judged(self.model(x, training=False), y, weight)
+        return _Result(loss, deltas)
+
+    def _judged(self, outputs: Any, y: Any, weight: Any) -> tuple[Any, Deltas]:
+        """Loss and metrics, where the outputs are and not where the labels come from."""
+        with tf.device(outputs.device):
+            loss = tf.reduce_sum(weight * self._per_sample(y, outputs))
+            return loss, self.meters.added(y, outputs, tf.cast(weight > 0, tf.float32))
+
+    def _weight_penalties(self) -> list[Any]:
+        """The regularizers of the weights, each on its weight's device."""
+        terms = []
+        for variable in self.placed.trainable:
+            if variable.regularizer is not None:
+                with tf.device(variable.value.device):
+                    terms.append(tf.cast(variable.regularizer(variable), tf.float32))
+        return terms
+
+    def _caught_part(self, step: Any, number: int) -> Any:
+        draw = (step * self._micro_batches + number) * DRAWS_PER_STEP
+        return self._caught_from(draw)
+
+    def _apply(self, losses: list[Any]) -> None:
+        trainable = self.placed.trainable
+        gradients = [gradients_of(self.optimizer.scale_loss(loss), trainable) for loss in losses]
+        with self._updates.placed():
+            self.optimizer.apply(summed(gradients, trainable), trainable)
+
+    def _together(self, results: list[_Result]) -> tuple[Any, Deltas]:
+        return tf.add_n([result.loss for result in results]), reduce(added_up, [result.deltas for result in results])

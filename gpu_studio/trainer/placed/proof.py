@@ -1,0 +1,114 @@
+"""Where the operations of a step were executed, from the graphs that TensorFlow ran, held against what was asked.
+
+TensorFlow places a function's operations, optimises them, and cuts the result into one graph a device. These partition
+graphs are what runs, and they are what is read here: an operation that was fused, moved or merged counts as what it
+has become. Only whose an operation is comes from this program, by the names that it gave (`scopes.MARK`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+from gpu_studio.runs.events import AskedPlace, Event, Placement, Warned
+from gpu_studio.trainer.placed.assignment import Seat
+from gpu_studio.trainer.placed.crossings import crossings_in
+from gpu_studio.trainer.placed.marks import PLUMBING, Mark, mark_of
+from gpu_studio.trainer.placed.sizes import Sizes
+from gpu_studio.trainer.placed.variables import logical_name
+
+Row = tuple[str, str, str, int]
+
+
+class Proof:
+    """Watches the first call of the training steps, and tells where each layer's operations were."""
+
+    def __init__(self, seats: Sequence[Seat], tell: Callable[[Event], object]) -> None:
+        self._seats = {seat.number: seat for seat in seats}
+        self._tell = tell
+        self._graphs: list[Any] = []
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Keep the graphs of the functions that TensorFlow makes ready while this is entered."""
+        eager = context.context()
+        eager.enable_run_metadata()
+        try:
+            _forget_earlier_graphs(eager)
+            yield
+            made = eager.export_run_metadata().function_graphs
+            self._graphs = [graph for each in made for graph in each.partition_graphs]
+        finally:
+            eager.disable_run_metadata()
+
+    def report(self, traced: Any, part_rows: float) -> None:
+        """Tell the placement, and warn of each layer that is not where the plan says.
+
+        `traced` is the graph in which the step was written down, which knows the shapes of what crosses between
+        devices; `part_rows` are the samples of a micro-batch.
+        """
+        counts = operations(self._graphs)
+        self._tell(
+            Placement(
+                rows=list(self._rows(counts)),
+                asked=[
+                    AskedPlace(layer=seat.path, devices=list(seat.devices), joined_on=seat.home)
+                    for seat in self._seats.values()
+                ],
+                crossings=crossings_in(self._graphs, self._seats, Sizes(traced, part_rows)),
+            )
+        )
+        for warning in self._warnings(counts):
+            self._tell(warning)
+        self._graphs = []
+
+    def _rows(self, counts: Counter[tuple[Mark, str]]) -> Iterator[Row]:
+        totals: Counter[tuple[int, str, str]] = Counter()
+        for (mark, device), count in counts.items():
+            if mark.seat in self._seats:
+                totals[mark.seat, mark.way, device] += count
+        order = ("forward", "backward", "update")
+        for (seat, way, device), count in sorted(
+            totals.items(), key=lambda item: (item[0][0], order.index(item[0][1]))
+        ):
+            yield self._seats[seat].path, way, device, count
+
+    def _warnings(self, counts: Counter[tuple[Mark, str]]) -> Iterator[Warned]:
+        wrong: Counter[tuple[str, str, str, str]] = Counter()
+        for (mark, device), count in counts.items():
+            seat = self._seats.get(mark.seat)
+            if seat is not None and device != asked_of(seat, mark):
+                wrong[seat.path, mark.way, asked_of(seat, mark), device] += count
+        for (path, way, asked, device), count in sorted(wrong.items()):
+            yield Warned(
+                message=f"{count} operations of the {way} of {path} were executed on {device}, and not on {asked}.",
+                suggestion=f"If {asked} cannot do them, place {path} on a device that can.",
+            )
+
+
+def _forget_earlier_graphs(eager: Any) -> None:
+    """TensorFlow has gathered the graphs of earlier functions too, and hands them out with those of the next one."""
+    tf.function(lambda: tf.constant(0), autograph=False)()
+    eager.export_run_metadata()
+
+
+def operations(graphs: Iterable[Any]) -> Counter[tuple[Mark, str]]:
+    """How many operations of each layer, pass and part were executed on which device; without mere plumbing."""
+    counts: Counter[tuple[Mark, str]] = Counter()
+    for node in (node for graph in graphs for node in graph.node if node.op not in PLUMBING):
+        mark = mark_of(node.name)
+        if mark is not None:
+            counts[mark, logical_name(node.device)] += 1
+    return counts
+
+
+def asked_of(seat: Seat, mark: Mark) -> str:
+    """The device that the plan wants operations with this mark on."""
+    if mark.part == "join":
+        return seat.home
+    return seat.devices[int(mark.part)]

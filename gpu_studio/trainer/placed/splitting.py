@@ -1,0 +1,140 @@
+"""A layer's units over several devices: each holds its part of the weights and computes its part of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from gpu_studio.trainer.errors import PlanRefused
+from gpu_studio.trainer.placed.assignment import Seat
+from gpu_studio.trainer.placed.scopes import LAYER, at
+from gpu_studio.trainer.placed.variables import Joined
+
+
+@dataclass(frozen=True, slots=True)
+class Splittable:
+    """How a kind of layer is split: the option that counts its units, and the units' axis in each of its weights."""
+
+    units: str
+    axes: Mapping[str, int]
+
+
+_DENSE = Splittable("units", {"kernel": -1, "bias": 0})
+_CONVOLUTION = Splittable("filters", {"kernel": -1, "bias": 0})
+_TRANSPOSED = Splittable("filters", {"kernel": -2, "bias": 0})
+_KINDS: dict[str, Splittable] = {
+    "Dense": _DENSE,
+    "Embedding": Splittable("output_dim", {"embeddings": -1}),
+    **{f"Conv{rank}D": _CONVOLUTION for rank in (1, 2, 3)},
+    **{f"Conv{rank}DTranspose": _TRANSPOSED for rank in (1, 2, 3)},
+}
+# These take each number by itself, so a part can do it where it is; others, like softmax, need the joined output.
+_ELEMENTWISE = frozenset(
+    {"linear", "relu", "relu6", "leaky_relu", "elu", "selu", "celu", "gelu", "silu", "swish", "mish", "softplus"}
+    | {"sigmoid", "hard_sigmoid", "log_sigmoid", "hard_silu", "tanh", "hard_tanh", "softsign", "exponential"}
+)
+_SUMS = (type(None), keras.regularizers.L1, keras.regularizers.L2, keras.regularizers.L1L2)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitLayer:
+    """The parts of a split layer, each a layer on its own device, and its weights as the wholes they are parts of."""
+
+    seat: Seat
+    parts: tuple[Any, ...]
+    weights: Mapping[int, Joined]
+    """By the identity of the Keras variable that the joined one stands for."""
+
+    def call(self, inputs: Any, training: Any = None) -> Any:  # noqa: ARG002 (Keras gives it; no such layer heeds it)
+        """What the whole layer would compute of `inputs`."""
+        outputs = []
+        for number, (device, part) in enumerate(zip(self.seat.devices, self.parts, strict=True)):
+            with at(device, LAYER, self.seat.number, number):
+                outputs.append(part.call(inputs))
+        with at(self.seat.home, LAYER, self.seat.number, "join"):
+            joined = tf.concat(outputs, axis=_output_axis(self.seat.layer))
+            return joined if _is_elementwise(self.seat.layer) else self.seat.layer.activation(joined)
+
+
+def split(seat: Seat) -> SplitLayer:
+    """Make the parts of a layer with its values, and let go of the whole.
+
+    Raises PlanRefused for a layer that cannot be split.
+    """
+    layer = seat.layer
+    kind = _kind(seat)
+    sizes = part_sizes(getattr(layer, kind.units), len(seat.devices))
+    parts = [_part(seat, kind, number, size) for number, size in enumerate(sizes)]
+    weights = {}
+    for name, axis in kind.axes.items():
+        whole = getattr(layer, name, None)
+        if whole is not None:
+            joined = Joined(tuple(getattr(part, name) for part in parts), axis % len(whole.shape))
+            joined.assign(keras.ops.convert_to_numpy(whole))
+            weights[id(whole)] = joined
+    for whole in layer.weights:
+        _let_go(whole)
+    return SplitLayer(seat, tuple(parts), weights)
+
+
+def part_sizes(units: int, parts: int) -> list[int]:
+    """How many units each part gets: as even as can be, the larger parts first."""
+    return [units // parts + (number < units % parts) for number in range(parts)]
+
+
+def _kind(seat: Seat) -> Splittable:
+    layer, name = seat.layer, type(seat.layer).__name__
+    if name not in _KINDS or not type(layer).__module__.startswith("keras."):
+        able = "Dense, Embedding and convolutions (Conv1D, Conv2D, Conv3D and their transposes)"
+        raise _refused(seat, f"a {name} cannot be split: only {able} can")
+    kind = _KINDS[name]
+    units = getattr(layer, kind.units)
+    if units < len(seat.devices):
+        raise _refused(seat, f"it has {units} units, fewer than the {len(seat.devices)} devices")
+    if getattr(layer, "groups", 1) > 1:
+        raise _refused(seat, "its convolution is in groups")
+    if any(variable.constraint is not None for variable in layer.weights):
+        raise _refused(seat, "it has a constraint, which is on the whole of a weight")
+    if any(type(variable.regularizer) not in _SUMS for variable in layer.weights):
+        raise _refused(seat, "it has a regularizer that is no sum over the numbers of a weight")
+    if getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
+        raise _refused(seat, "it is quantized or has low-rank adapters")
+    return kind
+
+
+def _refused(seat: Seat, why: str) -> PlanRefused:
+    return PlanRefused(
+        f"The layer {seat.path} cannot be split over {', '.join(seat.devices)}: {why}.",
+        [f'Give it one device: distribution.placed.layers.{seat.path} = "{seat.devices[0]}".'],
+    )
+
+
+def _part(seat: Seat, kind: Splittable, number: int, size: int) -> Any:
+    layer = seat.layer
+    changed = {"name": f"{layer.name}_part{number}", kind.units: size, "activity_regularizer": None}
+    if hasattr(layer, "activation") and not _is_elementwise(layer):
+        changed["activation"] = None
+    part = type(layer).from_config({**layer.get_config(), **changed})
+    with tf.device(seat.devices[number]):
+        part.build(layer.get_build_config()["input_shape"])
+    part.trainable = layer.trainable
+    return part
+
+
+def _is_elementwise(layer: Any) -> bool:
+    return getattr(getattr(layer, "activation", None), "__name__", "linear") in _ELEMENTWISE
+
+
+def _output_axis(layer: Any) -> int:
+    return 1 if getattr(layer, "data_format", None) == "channels_first" else -1
+
+
+def _let_go(whole: Any) -> None:
+    """Free the memory of a variable whose parts hold its values now."""
+    with tf.device("CPU:0"):
+        whole._initialize(np.zeros((), whole.dtype))  # noqa: SLF001 (Keras offers no other way)

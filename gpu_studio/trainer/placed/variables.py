@@ -1,0 +1,66 @@
+"""Variables on the devices where they belong, and those of a split layer as the one that they are parts of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+
+def device_of(variable: Any) -> str:
+    """The logical device that holds a Keras variable, such as `CPU:1`."""
+    return logical_name(variable.value.device)
+
+
+def logical_name(device: str) -> str:
+    """`CPU:1` of TensorFlow's `/job:localhost/replica:0/task:0/device:CPU:1`; empty for no device."""
+    return device.rpartition("device:")[2]
+
+
+def move(variables: Iterable[Any], device: str) -> None:
+    """Make the storage of Keras variables anew on `device`, with the values that they have.
+
+    Wherever a model was built or loaded, its variables lie on the first device: there is no way to have
+    `load_model` put them elsewhere.
+    """
+    for variable in variables:
+        if device_of(variable) != device:
+            value = keras.ops.convert_to_numpy(variable)
+            with tf.device(device):
+                variable._initialize(value)  # noqa: SLF001 (Keras offers no other way to give a variable new storage)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Variables that are parts of one along `axis`: read, written and checkpointed as that one."""
+
+    parts: tuple[Any, ...]
+    axis: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the whole."""
+        shape = list(self.parts[0].shape)
+        shape[self.axis] = sum(int(part.shape[self.axis]) for part in self.parts)
+        return tuple(shape)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The whole, in host memory."""
+        whole = np.concatenate([keras.ops.convert_to_numpy(part) for part in self.parts], axis=self.axis)
+        return whole if dtype is None else whole.astype(dtype)
+
+    def assign(self, value: np.ndarray) -> None:
+        """Give each part its share of `value`."""
+        for part, share in zip(
+            self.parts, cut(value, [part.shape[self.axis] for part in self.parts], self.axis), strict=True
+        ):
+            part.assign(share)
+
+
+def cut(value: np.ndarray, sizes: Sequence[int], axis: int) -> list[np.ndarray]:
+    """`value` in pieces of these sizes along `axis`."""
+    return np.split(value, np.cumsum(sizes)[:-1], axis=axis)

@@ -1,0 +1,81 @@
+"""Placed runs of the real trainer: told, stopped and resumed as every other, and refused in a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from training_runs import Finished, running, small_plan, trained
+
+from gpu_studio.runs import events
+from gpu_studio.runs.resume import choose
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+# Many short calls, so that there is time to stop in mid-epoch; a batch that the micro-batches do not divide.
+SETTINGS = (
+    "training.batch_size=17",
+    "training.steps_per_call=1",
+    "training.epochs=3",
+    "training.learning_rate=0.003",
+    "model.options={ hidden = [64, 64] }",
+)
+PLACED = (
+    "distribution.strategy=placed",
+    "distribution.placed.micro_batches=3",
+    'distribution.placed.layers={ dense = ["CPU:0", "CPU:1"], dense_1 = "CPU:2", outputs = "CPU:3" }',
+)
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """A placed run that was stopped in mid-epoch."""
+    with running(small_plan(*SETTINGS, *PLACED), tmp_path_factory.mktemp("placed")) as run:
+        run.wait_for(lambda: len(run.of(events.Steps)) > 120)
+        run.send("stop")
+        first = run.finish()
+    assert first.code == 0, first.log
+    return first
+
+
+def test_that_a_placed_run_that_was_stopped_goes_on_plainly_as_if_nothing_had_been(
+    stopped: Finished, tmp_path: Path
+) -> None:
+    stopped_at = stopped.one(events.Finished).step
+    assert stopped_at % stopped.one(events.Model).steps_per_epoch, "stopped between two epochs: the test shows nothing"
+    whole = trained(small_plan(*SETTINGS), tmp_path)
+    second = trained(small_plan(*SETTINGS), tmp_path, resume=choose(stopped.directory))
+    assert second.code == 0, second.log
+    assert min(second.losses) == stopped_at
+    assert stopped.losses | second.losses == pytest.approx(whole.losses, rel=1e-5)
+    assert second.epochs[-1] == pytest.approx(whole.epochs[-1], rel=1e-5)
+
+
+def test_that_a_placed_run_tells_where_everything_was_before_its_first_steps(stopped: Finished) -> None:
+    devices = stopped.one(events.Devices)
+    assert (devices.strategy, devices.replicas) == ("placed", ["CPU:0", "CPU:1", "CPU:2", "CPU:3"])
+    kinds = [type(event) for event in stopped.events]
+    assert kinds.index(events.Placement) < kinds.index(events.Steps)
+    placement = stopped.one(events.Placement)
+    asked = {each.layer: each for each in placement.asked}
+    assert asked["dense"].devices == ["CPU:0", "CPU:1"]
+    assert asked["dense"].joined_on == "CPU:2"  # there it is wanted
+    assert asked["flatten"].devices == ["CPU:0"]  # left out: it goes to who takes it
+    rows = {(layer, way): device for layer, way, device, _ in placement.rows if layer == "outputs"}
+    assert set(rows.values()) == {"CPU:3"}
+    assert not stopped.of(events.Warned)
+
+
+def test_that_each_device_holds_the_weights_of_its_layers_and_both_slots(stopped: Finished) -> None:
+    rows = {row.device: row.current for row in stopped.of(events.Memory)[-1].devices}
+    layers = {layer.name: layer.bytes for layer in stopped.one(events.Model).layers}
+    assert rows["CPU:1"] == 3 * layers["dense"] // 2
+    assert rows["CPU:2"] == 3 * layers["dense_1"]
+    assert rows["CPU:3"] == 3 * layers["outputs"]
+
+
+def test_that_a_layer_that_the_model_does_not_have_ends_the_run_with_the_nearest(tmp_path: Path) -> None:
+    plan = small_plan("distribution.strategy=placed", 'distribution.placed.layers={ dence = "CPU:1" }')
+    failed = trained(plan, tmp_path).one(events.Failed)
+    assert failed.message == "The plan places the layer dence, which the model does not have."
+    assert "dense" in failed.suggestions[0]

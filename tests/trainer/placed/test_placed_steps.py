@@ -1,0 +1,283 @@
+"""Placed steps: everything is where the plan says, by what TensorFlow executed, and trains what one device would."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from placed_jobs import Job, answers, spread
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+IMAGES = "data.options={ shape = [12, 12, 3], samples = 50, classes = 4 }"
+SGD = (
+    "training.optimizer=sgd",
+    "training.learning_rate=0.1",
+    "training.options={ momentum = 0.9, global_clipnorm = 0.5 }",
+)
+MLP = ["dense", "dense_1", "dense_2", "outputs"]
+MADE = {
+    "branched": ["left", "right", "joined", "after", "skip", "outputs"],
+    "shared": ["before", "twice", "sum", "outputs"],
+    "nested": ["before", "middle/inner/one", "middle/inner/two", "middle/three", "sum", "outputs"],
+    "subclassed": [
+        "body/first",
+        "body/block/one",
+        "body/block/two",
+        "body/dropped",
+        "body/last",
+    ],
+    "recurrent": ["rows", "lstm", "both", "outputs"],
+    "dropping": ["first", "dropped", "noise", "second", "outputs"],
+}
+BUILT_IN = {"cnn": ("conv", "pool", "flatten", "dense", "outputs"), "resnet20": (), "transformer": ()}
+SPLIT = {
+    "conv1": ["CPU:0", "CPU:1"],
+    "turned1": ["CPU:1", "CPU:2"],
+    "conv2": ["CPU:2", "CPU:3", "CPU:0"],
+    "conv3": ["CPU:3", "CPU:0"],
+    "embedding": ["CPU:1", "CPU:3"],
+    "gate": ["CPU:0", "CPU:1", "CPU:2", "CPU:3"],
+    "outputs": ["CPU:3", "CPU:2"],
+}
+# Of the models that are not written down here: enough of their layers to have the rest follow on all four devices.
+FIRST_OF_EACH = {
+    "resnet20": ["first_conv", "stage1_block3_a_conv", "stage2_block2_a_conv", "stage3_block2_a_conv"],
+    "transformer": ["rows", "block1_attention_add", "block2_attention_norm", "norm"],
+}
+
+
+def built_in(name: str, **more: Any) -> Job:
+    return {"settings": [f"model.name={name}", IMAGES], **more}
+
+
+def jobs() -> dict[str, Job]:
+    """What is trained; a placed job is called after the plain one that it is held against, with a sign and a word."""
+    made: dict[str, Job] = {"mlp": {}, "mlp sgd": {"settings": SGD}}
+    for parts in (1, 3, 4):
+        made[f"mlp, {parts}"] = {"layers": spread(MLP), "micro_batches": parts}
+        made[f"mlp sgd, {parts}"] = {"layers": spread(MLP), "micro_batches": parts, "settings": SGD}
+    made["mlp sgd, 8"] = {"layers": spread(MLP), "micro_batches": 8, "settings": SGD}
+    # Adafactor's slots and Nadam's product are not where Keras itself puts slots.
+    for name in ("adafactor", "nadam"):
+        settings = [f"training.optimizer={name}"]
+        made[f"mlp {name}"] = {"settings": settings}
+        made[f"mlp {name}, 3"] = {"layers": spread(MLP), "micro_batches": 3, "settings": settings}
+    for name, paths in MADE.items():
+        made[name] = {"model": name, **({"save": "branched.keras"} if name == "branched" else {})}
+        made[f"{name}, 1"] = {"model": name, "layers": spread(paths)}
+    for name in ("shared", "nested"):
+        made[f"{name}, 3"] = {"model": name, "layers": spread(MADE[name]), "micro_batches": 3}
+    loaded = ['model.file="branched.keras"']
+    made["loaded"] = {"settings": loaded}
+    made["loaded, 3"] = {"settings": loaded, "layers": spread(MADE["branched"]), "micro_batches": 3}
+    for name, paths in BUILT_IN.items():
+        places = spread(list(paths or FIRST_OF_EACH[name]))
+        made[name] = built_in(name, steps=1)
+        made[f"{name}, 1"] = built_in(name, steps=1, layers=places)
+    made["cnn, 3"] = built_in("cnn", steps=1, layers=spread(list(BUILT_IN["cnn"])), micro_batches=3)
+    for optimizer, settings in (("", ()), (" sgd", SGD)):
+        made[f"splittable{optimizer}"] = {"model": "splittable", "settings": settings}
+        for parts in (3,) if optimizer else (1, 3):
+            split = {"layers": SPLIT, "micro_batches": parts}
+            made[f"splittable{optimizer}, {parts}"] = {"model": "splittable", "settings": settings, **split}
+    return made | resumed() | recomputed() | noted() | refused()
+
+
+def resumed() -> dict[str, Job]:
+    """Two steps plainly, one split and placed, one plainly again."""
+    split = {"layers": {"dense": ["CPU:0", "CPU:1", "CPU:3"], "dense_2": "CPU:2"}, "micro_batches": 2}
+    return {
+        "begun": {"steps": 2},
+        "gone on": {"steps": 1, "first": 2, "offset": 26, "after": "begun", **split},
+        "back": {"steps": 1, "first": 3, "offset": 39, "after": "gone on"},
+    }
+
+
+def recomputed() -> dict[str, Job]:
+    wide = [f"model.options={{ hidden = {[128] * 16} }}", "training.batch_size=4000"]
+    wide.append("data.options={ shape = [12], samples = 5000, classes = 4 }")
+    places = {"dense": "CPU:0", "dense_4": "CPU:1", "dense_8": "CPU:2", "dense_12": "CPU:3"}
+    stages = {"layers": places, "steps": 1, "settings": wide}
+    placed = {
+        name: {"model": name, "layers": spread(MADE[name]), "micro_batches": 3} for name in ("dropping", "nested")
+    }
+    made: dict[str, Job] = {f"{name}, kept": job for name, job in placed.items()}
+    made |= {f"{name}, recomputed": {**job, "recompute": True} for name, job in placed.items()}
+    return made | {"wide, kept": stages, "wide, recomputed": {**stages, "recompute": True}}
+
+
+def noted() -> dict[str, Job]:
+    norm: dict[str, Job] = {
+        f"norm, {parts}": {
+            "model": "normalised",
+            "layers": {"first": "CPU:1"},
+            "micro_batches": parts,
+            "steps": 1,
+            "keep": "norm/moving",
+        }
+        for parts in (1, 3)
+    }
+    return norm | {"tutorial": {"model": "tutorial", "watched": True}}
+
+
+def refused() -> dict[str, Job]:
+    return {
+        "unknown layer": {"layers": {"dence_1": "CPU:1"}},
+        "unknown device": {"layers": {"dense_1": "CPU:9"}},
+        "too few units": {
+            "layers": {"outputs": ["CPU:0", "CPU:1", "CPU:2"]},
+            "settings": ["data.options={ shape = [12], samples = 50, classes = 2 }"],
+        },
+        "no units": {"layers": {"flatten": ["CPU:0", "CPU:1"]}, "settings": ["model.name=cnn", IMAGES]},
+    }
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return answers(jobs(), tmp_path_factory.mktemp("placed"))
+
+
+def event(result: dict[str, Any], kind: str) -> dict[str, Any]:
+    (found,) = [each for each in result["events"] if each["event"] == kind]
+    return found
+
+
+def warnings(result: dict[str, Any]) -> list[str]:
+    return [each["message"] for each in result["events"] if each["event"] == "warning"]
+
+
+PLACED = [name for name, job in jobs().items() if "layers" in job and name not in refused()]
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_that_every_operation_of_every_layer_was_executed_where_the_plan_says(results, name):
+    placement = event(results[name], "placement")
+    asked = {each["layer"]: {*each["devices"], each["joined_on"]} for each in placement["asked"]}
+    wrong = [row for row in placement["rows"] if row[2] not in asked[row[0]]]
+    assert wrong == []
+    assert not [text for text in warnings(results[name]) if "executed on" in text]
+    assert {row[1] for row in placement["rows"]} == {"forward", "backward", "update"}
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_that_what_the_plan_places_is_where_it_says_and_the_rest_is_somewhere(results, name):
+    placement = event(results[name], "placement")
+    asked = {each["layer"]: each["devices"] for each in placement["asked"]}
+    for path, devices in jobs()[name]["layers"].items():
+        assert asked[path] == (devices if isinstance(devices, list) else [devices])
+    computing = {row[0] for row in placement["rows"]}
+    assert {path for path in asked if not path.endswith(("flatten", "dropout", "rows"))} <= computing | {"bins"}
+
+
+@pytest.mark.parametrize("name", ["mlp, 1", "mlp, 4", "resnet20, 1", "transformer, 1", "nested, 1", "splittable, 3"])
+def test_that_four_devices_do_forward_backward_and_update(results, name):
+    rows = event(results[name], "placement")["rows"]
+    for way in ("forward", "backward", "update"):
+        assert {row[2] for row in rows if row[1] == way} == {"CPU:0", "CPU:1", "CPU:2", "CPU:3"}
+
+
+def test_that_the_same_check_fails_for_the_way_of_the_tutorials(results):
+    found = warnings(results["tutorial"])
+    for number in (1, 2, 3):
+        for way in ("forward", "backward"):
+            said = f"of the {way} of placed.{number}.0 were executed on CPU:0, and not on CPU:{number}."
+            assert any(said in each for each in found), (number, way)
+
+
+@pytest.mark.parametrize("name", [name for name in PLACED if name.rpartition(", ")[2].isdigit() and "norm" not in name])
+def test_that_a_placed_model_trains_what_one_device_would(results, name):
+    plain = name.rpartition(", ")[0]
+    assert results[name]["losses"] == pytest.approx(results[plain]["losses"], rel=1e-5)
+    assert results[name]["evaluated"] == pytest.approx(results[plain]["evaluated"], rel=2e-5)
+    assert results[name]["shapes"] == results[plain]["shapes"]
+
+
+@pytest.mark.parametrize("name", ["splittable, 3", "mlp, 3", "nested, 3"])
+def test_that_weights_and_slots_are_on_the_devices_of_their_layers(results, name):
+    used = {device for on in jobs()[name]["layers"].values() for device in (on if isinstance(on, list) else [on])}
+    where = results[name]["where"]
+    for sort in ("momentum", "velocity", "kernel"):
+        assert {device for path, device in where if sort in path} == used
+
+
+def test_that_a_split_layer_holds_each_part_on_its_own_device(results):
+    parts = {path: device for path, device in results["splittable, 1"]["where"] if path.startswith("gate_part")}
+    assert {path: device for path, device in parts.items() if path.endswith("kernel")} == {
+        f"gate_part{number}/kernel": f"CPU:{number}" for number in range(4)
+    }
+
+
+def test_that_the_bytes_that_cross_are_those_of_the_batch(results):
+    for parts in (1, 3, 4):
+        crossings = event(results[f"mlp, {parts}"], "placement")["crossings"]
+        edges = {(each["source"], each["target"]): each for each in crossings if each["source"]}
+        hidden = 13 * 8 * 4
+        assert {edge: each["bytes"] for edge, each in edges.items()} == {
+            ("dense", "dense_1"): hidden,
+            ("dense_1", "dense_2"): hidden,
+            ("dense_2", "outputs"): hidden,
+            ("outputs", "dense_2"): hidden,
+            ("dense_2", "dense_1"): hidden,
+            ("dense_1", "dense"): hidden,
+        }
+        assert {each["tensors"] for each in edges.values()} == {parts}
+
+
+def test_that_nothing_crosses_besides_activations_gradients_labels_and_a_few_scalars(results):
+    """The step counter and the learning rate go to each device once a step, and not once a variable."""
+    crossings = event(results["mlp, 1"], "placement")["crossings"]
+    others = [each for each in crossings if not each["source"] and each["from_device"] == "CPU:0"]
+    assert {each["to_device"]: each["tensors"] for each in others if each["to_device"] != "CPU:3"} == {
+        "CPU:1": 2,
+        "CPU:2": 2,
+    }
+
+
+def test_that_a_checkpoint_goes_on_split_and_placed_and_back_as_if_nothing_had_been(results):
+    losses = [loss for name in ("begun", "gone on", "back") for loss in results[name]["losses"]]
+    assert losses == pytest.approx(results["mlp"]["losses"], rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["dropping", "nested"])
+def test_that_recomputing_draws_the_same_random_numbers_and_trains_the_same(results, name):
+    assert results[f"{name}, recomputed"]["losses"] == pytest.approx(results[f"{name}, kept"]["losses"], rel=1e-6)
+
+
+def test_that_recomputing_runs_the_forward_pass_again_and_needs_less_memory(results):
+    def backward(name: str) -> int:
+        return sum(row[3] for row in event(results[name], "placement")["rows"] if row[1] == "backward")
+
+    assert backward("wide, recomputed") > 1.3 * backward("wide, kept")
+    assert results["wide, recomputed"]["peak"] < 0.7 * results["wide, kept"]["peak"]
+
+
+def test_that_dropout_differs_between_micro_batches_and_is_the_same_in_every_run(results):
+    assert results["dropping, kept"]["losses"] != pytest.approx(results["dropping, 1"]["losses"], rel=1e-3)
+
+
+def test_that_moving_statistics_are_those_of_the_whole_batch_and_that_it_is_said(results):
+    whole, parts = results["norm, 1"]["kept"], results["norm, 3"]["kept"]
+    assert sorted(key.rpartition("/")[2] for key in whole) == ["moving_mean", "moving_variance"]
+    for key, values in whole.items():
+        np.testing.assert_allclose(parts[key], values, rtol=1e-5)
+    assert warnings(results["norm, 1"]) == []
+    (said,) = warnings(results["norm, 3"])
+    assert "normalises each micro-batch of about 4.33 samples by itself" in said
+
+
+REFUSALS = {
+    "unknown layer": ("The plan places the layer dence_1, which the model does not have.", "dense_1"),
+    "unknown device": ("The plan places the layer dense_1 on CPU:9, which TensorFlow does not see.", "CPU:0, CPU:1"),
+    "too few units": ("it has 2 units, fewer than the 3 devices.", 'distribution.placed.layers.outputs = "CPU:0"'),
+    "no units": ("a Flatten cannot be split: only Dense, Embedding and convolutions", "Give it one device"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_that_what_cannot_be_placed_is_refused_with_what_to_do(results, name):
+    said, advice = REFUSALS[name]
+    assert said in results[name]["error"]
+    assert advice in json.dumps(results[name]["suggestions"]).replace('\\"', '"')
