@@ -55,7 +55,8 @@ def _started(event: events.Started) -> str:
 def _devices(event: events.Devices) -> str:
     replicas = f"{len(event.replicas)} {'replica' if len(event.replicas) == 1 else 'replicas'}"
     reduce = f", {event.all_reduce}" if event.all_reduce else ""
-    return f"{event.strategy}{reduce}: {replicas} on {', '.join(event.replicas)}"
+    holding = "layers" if event.strategy == "placed" else replicas
+    return f"{event.strategy}{reduce}: {holding} on {', '.join(event.replicas)}"
 
 
 def _model(event: events.Model) -> str:

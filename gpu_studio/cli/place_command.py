@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,10 @@ from gpu_studio import plan as plans
 from gpu_studio.cli import exit_codes
 from gpu_studio.cli.machine import described_machine, this_machine
 from gpu_studio.cli.output import RefusedError, note, say, say_json
-from gpu_studio.placement.estimate import Times, by_flops, times_in
-from gpu_studio.placement.places import chosen_devices, places, workers
+from gpu_studio.placement.estimate import Times, by_flops, links_in, times_in
+from gpu_studio.placement.places import chosen_devices, places, threads_per_operation, workers
 from gpu_studio.placement.plan_facts import ModelFacts, decoded
+from gpu_studio.placement.schedule import busy_in
 from gpu_studio.placement.search import Lack, Objective
 from gpu_studio.placement.suggestion import Suggestion, suggest
 from gpu_studio.plan import Distribution, LogicalDevice, Machine, Placed, Plan
@@ -28,7 +29,13 @@ from gpu_studio.runs.launch import problems_of
 from gpu_studio.runs.plan_question import ask_about
 from gpu_studio.runs.times_question import ask_times
 
-THREADS = "TF_NUM_INTRAOP_THREADS"
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """The layers' times on each device, and how many bytes/s go to each physical device; neither if by FLOPs."""
+
+    times: dict[str, Times] | None = None
+    links: dict[str, float] = field(default_factory=dict)
 
 
 def place(chosen: argparse.Namespace) -> int:
@@ -40,7 +47,7 @@ def place(chosen: argparse.Namespace) -> int:
         raise plans.PlanError(problems, str(chosen.plan))
     devices = chosen_devices(plan, machine)
     model = _model(plan, base)
-    measured = _times(plan, base, devices, chosen)
+    measured = _measured(plan, base, devices, chosen)
     found = _suggestion(plan, machine, devices, model, measured, chosen)
     if isinstance(found, tuple):
         raise RefusedError(_no_room(found))
@@ -48,9 +55,9 @@ def place(chosen: argparse.Namespace) -> int:
     if chosen.to is not None:
         _write(chosen.to, placed, chosen.force)
     if chosen.json:
-        say_json(_document(found, measured=measured is not None))
+        say_json(_document(found, measured=measured.times is not None))
     else:
-        _say(found, devices, measured=measured is not None)
+        _say(found, devices, measured=measured.times is not None)
     return exit_codes.OK
 
 
@@ -65,14 +72,13 @@ def _model(plan: Plan, base: Path) -> ModelFacts:
     return facts.model
 
 
-def _times(
-    plan: Plan, base: Path, devices: Sequence[LogicalDevice], chosen: argparse.Namespace
-) -> dict[str, Times] | None:
+def _measured(plan: Plan, base: Path, devices: Sequence[LogicalDevice], chosen: argparse.Namespace) -> _Measured:
     if chosen.estimate or chosen.machine:
-        return None
+        return _Measured()
     try:
-        return times_in(ask_times(plan, base, devices, fresh=chosen.fresh, progress=_progress), devices)
-    except AskError as error:
+        answer = ask_times(plan, base, devices, fresh=chosen.fresh, progress=_progress)
+        return _Measured(times_in(answer, devices), links_in(answer, devices))
+    except (AskError, ValueError) as error:
         raise RefusedError(f"The layers could not be timed: {error} Add --estimate to go by FLOPs.") from error
 
 
@@ -85,17 +91,18 @@ def _suggestion(
     machine: Machine,
     devices: Sequence[LogicalDevice],
     model: ModelFacts,
-    measured: dict[str, Times] | None,
+    measured: _Measured,
     chosen: argparse.Namespace,
 ) -> Suggestion | tuple[Lack, ...]:
     if model.graph is None or not model.graph.layers:
         raise RefusedError("The model has no layers that can be placed: choose another model.")
-    times = measured or {device.name: by_flops(model.graph) for device in devices}
+    times = measured.times or {device.name: by_flops(model.graph) for device in devices}
     objective: Objective = chosen.objective.replace("-", "_")
-    threads = int(os.environ.get(THREADS) or 0)
-    at_once = workers(devices, machine, threads)
+    at_once = workers(devices, machine, threads_per_operation(os.environ))
     batch = max(1, plan.training.batch_size)
-    return suggest(model, places(devices, machine, {}), batch, times, objective, chosen.micro_batches, at_once)
+    return suggest(
+        model, places(devices, machine, measured.links), batch, times, objective, chosen.micro_batches, at_once
+    )
 
 
 def _no_room(lacks: Sequence[Lack]) -> str:
@@ -136,10 +143,10 @@ def _say(found: Suggestion, devices: Sequence[LogicalDevice], *, measured: bool)
     table = Table(box=None, header_style="bold")
     for title in ("device", "layers", "busy"):
         table.add_column(title)
-    for place_, device in enumerate(devices):
+    busy = busy_in(found.step.tasks)
+    for number, device in enumerate(devices):
         names = [layer for layer, on in found.layers.items() if on == device.name]
-        busy = sum(task.end - task.begin for task in found.step.tasks if task.device == place_)
-        share = f"{100 * busy / found.step.seconds:.0f} %" if names and found.step.seconds else "–"
+        share = f"{100 * busy[number] / found.step.seconds:.0f} %" if names and found.step.seconds else "–"
         table.add_row(device.name, _span(names), share)
     Console().print(table)
     step = _duration(found.step.seconds) if measured else "a step"

@@ -70,10 +70,11 @@ def _seen(plan: plans.Plan, machine: plans.Machine) -> dict[str, Any]:
 
 def _say_seen(plan: plans.Plan, machine: plans.Machine) -> None:
     replicas = plans.replicas(plan, machine)
+    what = "layers" if plan.distribution.strategy == "placed" else "a replica"
     say(f"{plan.name}: this plan can be run. TensorFlow will see")
     for device in plans.logical_devices(plan, machine):
         limit = "no memory limit" if device.limit_mib is None else f"{device.limit_mib} MiB"
-        replica = "  holds a replica" if device.name in replicas else ""
+        replica = f"  holds {what}" if device.name in replicas else ""
         say(f"  {device.name:<7} on {device.physical:<7} {limit:>15}{replica}")
     if not machine.cards and machine.why_no_cards:
         say(f"No card: {machine.why_no_cards}")

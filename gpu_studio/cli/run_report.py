@@ -64,7 +64,8 @@ def _facts(run: RunDirectory, history: History) -> Iterator[tuple[str, str]]:
     yield "directory", str(run.path)
     yield "resumed from", _parent(run) or ""
     if history.devices:
-        yield "strategy", f"{history.devices.strategy}, replicas on {', '.join(history.devices.replicas)}"
+        holding = "layers" if history.devices.strategy == "placed" else "replicas"
+        yield "strategy", f"{history.devices.strategy}, {holding} on {', '.join(history.devices.replicas)}"
     if history.model:
         yield "model", f"{history.model.name}, {history.model.parameters:,} parameters"
         yield "data", f"{history.model.data}, {history.model.train_samples:,} samples"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -54,7 +55,7 @@ def _options(plan: Plan) -> Iterator[str]:
 
 def _names(field: str, given: Mapping[str, Any]) -> Iterator[str]:
     for key, value in given.items():
-        if not key.isidentifier() or keyword.iskeyword(key) or key in _FIXED:
+        if not _is_name(key) or key in _FIXED:
             yield f"{field} has {shown(key)}, which is not an option of Keras. Leave it out."
         elif isinstance(value, Mapping):
             yield f"{field}.{key} is a table, and Keras has no option that takes one. Leave it out."
@@ -82,3 +83,8 @@ def _warm_up(plan: Plan) -> Iterator[str]:
     schedule = plan.training.schedule
     if schedule and schedule.options.get("warmup_epochs", 0) >= plan.training.epochs > 0:
         yield "The learning rate's warm-up takes the whole run. Shorten training.schedule.warmup_epochs."
+
+
+def _is_name(key: str) -> bool:
+    """Whether Python reads `key` as that very name: it takes some letters for others (PEP 3131, NFKC)."""
+    return key.isidentifier() and not keyword.iskeyword(key) and unicodedata.normalize("NFKC", key) == key

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gpu_studio.placement.memory import DeviceMemory, predict
 from gpu_studio.placement.plan_facts import PlanFacts
-from gpu_studio.plan import MIB, Machine, Plan
+from gpu_studio.plan import MIB, Machine, Plan, replica_count
 from gpu_studio.plan.cautions import checked, on_one
 from gpu_studio.plan.gradients import holding
 from gpu_studio.plan.mending import Caution, Mend, changing
@@ -116,7 +116,7 @@ def _doubled(first: int, most: int) -> int:
 
 
 def _replicas(plan: Plan, machine: Machine) -> int:
-    return max(1, len(holding(plan, machine)))
+    return max(1, replica_count(plan, machine))
 
 
 def _global(plan: Plan, count: int) -> int:

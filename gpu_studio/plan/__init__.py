@@ -1,7 +1,7 @@
 """What to do: the Plan, its file, its rules. Values in, values out; nothing here knows TensorFlow, Qt or NVML."""
 
 from gpu_studio.plan.files import load, loads, save
-from gpu_studio.plan.logical import LogicalDevice, logical_devices, replicas, visible_cards
+from gpu_studio.plan.logical import LogicalDevice, logical_devices, replica_count, replicas, visible_cards
 from gpu_studio.plan.machine import MIB, Card, Machine
 from gpu_studio.plan.problems import PlanError, Problem
 from gpu_studio.plan.settings import with_settings
@@ -56,6 +56,7 @@ __all__ = [
     "load",
     "loads",
     "logical_devices",
+    "replica_count",
     "replicas",
     "save",
     "starter",

@@ -57,10 +57,23 @@ def replicas(plan: Plan, machine: Machine) -> tuple[str, ...]:
     """The logical devices that will hold a replica of the model, by name.
 
     Without `distribution.devices` these are all GPUs, or where there is none, all CPUs; a strategy with one replica
-    takes the first. Names in `distribution.devices` are taken as they stand: `validate` says which do not exist.
+    takes the first. With `placed` they are the devices that hold layers of the one model, the first where none is
+    named. Names in the plan are taken as they stand: `validate` says which do not exist.
     """
     names = plan.distribution.devices or default_devices(logical_devices(plan, machine))
+    if plan.distribution.strategy == "placed":
+        return _with_layers(plan) or names[:1]
     return names[:1] if plan.distribution.strategy in ("none", "one_device") else names
+
+
+def replica_count(plan: Plan, machine: Machine) -> int:
+    """How many parts a global batch is cut into: one for each replica; a placed model is one, on whatever devices."""
+    return 1 if plan.distribution.strategy == "placed" else len(replicas(plan, machine))
+
+
+def _with_layers(plan: Plan) -> tuple[str, ...]:
+    layers = plan.distribution.placed.layers if plan.distribution.placed else {}
+    return tuple(dict.fromkeys(device for devices in layers.values() for device in devices))
 
 
 def default_devices(logical: Iterable[LogicalDevice]) -> tuple[str, ...]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from gpu_studio.plan.limits import CHECKPOINT_LIMITS, DATA_LIMITS, EARLY_STOPPING_LIMITS, PLACED_LIMITS, TRAINING_LIMITS
 from gpu_studio.plan.machine import Machine
 from gpu_studio.plan.mending import Mend, changing
 from gpu_studio.plan.options import Option
 from gpu_studio.plan.problems import Problem
-from gpu_studio.plan.validation import validate
+from gpu_studio.plan.validation import RULES
 from gpu_studio.plan.values import Plan
 from gpu_studio.plan.ways import device_ways, distribution_ways, source_ways, training_ways
 
@@ -21,20 +21,46 @@ def mend_of(problem: Problem, plan: Plan, machine: Machine) -> Mend | None:
 
     Problems that the rules do not find themselves (a file that is not there) have none.
     """
-    before = validate(plan, machine)
-    if problem not in before:
-        return None
-    mends = (mend for field, way in WAYS if _is_in(problem.field, field) for mend in way(problem, plan, machine))
-    return next((mend for mend in mends if _mends(mend, problem, plan, machine, len(before))), None)
+    (mend,) = mends_of((problem,), plan, machine)
+    return mend
+
+
+def mends_of(problems: Sequence[Problem], plan: Plan, machine: Machine) -> tuple[Mend | None, ...]:
+    """For each of the problems of one plan its way out, as `mend_of` gives it."""
+    before = Findings(plan, machine)
+    return tuple(before.mend_of(problem) for problem in problems)
+
+
+class Findings:
+    """What each rule finds in a plan, so that of a mended one only those are asked that read what was changed."""
+
+    def __init__(self, plan: Plan, machine: Machine) -> None:
+        self._plan, self._machine = plan, machine
+        self._found = [tuple(rule(plan, machine)) for _, rule in RULES]
+        self._count = sum(map(len, self._found))
+
+    def mend_of(self, problem: Problem) -> Mend | None:
+        """The first way out after which the problem is gone and there are fewer of them; None if none is obvious."""
+        if not any(problem in found for found in self._found):
+            return None
+        ways = (way for field, way in WAYS if _is_in(problem.field, field))
+        mends = (mend for way in ways for mend in way(problem, self._plan, self._machine))
+        return next((mend for mend in mends if self._is_mended(mend.make(self._plan), problem)), None)
+
+    def _is_mended(self, mended: Plan, problem: Problem) -> bool:
+        # Parts that a change leaves alone are the same objects: comparing values would cost more than it saves.
+        changed = {part for part in Plan.__slots__ if getattr(mended, part) is not getattr(self._plan, part)}
+        count = 0
+        for (reads, rule), found in zip(RULES, self._found, strict=True):
+            after = found if reads.isdisjoint(changed) else tuple(rule(mended, self._machine))
+            count += len(after)
+            if count >= self._count or problem in after:
+                return False
+        return True
 
 
 def _is_in(field: str, whole: str) -> bool:
     return field == whole or field.startswith((f"{whole}.", f"{whole}["))
-
-
-def _mends(mend: Mend, problem: Problem, plan: Plan, machine: Machine, before: int) -> bool:
-    after = validate(mend.make(plan), machine)
-    return problem not in after and len(after) < before
 
 
 def _usual(part: str, option: Option) -> Way:

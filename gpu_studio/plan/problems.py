@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 LONGEST_SHOWN = 60
@@ -104,8 +105,13 @@ def listed(names: Iterable[str], last: str = "and") -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is most like `name`; None if none is at all like it."""
+    return _nearest(name.lower()[:LONGEST_SHOWN], tuple(known))
+
+
+@lru_cache(maxsize=1024)  # a plan that is typed at is asked about with every letter
+def _nearest(name: str, known: tuple[str, ...]) -> str | None:
     names = {each.lower(): each for each in known}
-    close = get_close_matches(name.lower()[:LONGEST_SHOWN], names, n=1, cutoff=0.5)
+    close = get_close_matches(name, names, n=1, cutoff=0.5)
     return names[close[0]] if close else None
 
 

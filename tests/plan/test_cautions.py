@@ -56,6 +56,7 @@ def test_that_a_warning_has_a_mend_that_removes_it_and_leaves_a_plan_that_runs(m
     assert name not in names(mended, machine)
 
 
+@pytest.mark.slow
 @given(plans(), machines())
 def test_that_no_mend_of_any_plan_leaves_its_warning_standing_or_makes_a_problem(plan: Plan, machine: Machine):
     for caution in cautions(plan, machine):

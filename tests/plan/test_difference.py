@@ -9,13 +9,13 @@ from gpu_studio.plan import Carve, Devices, Distribution, Model, Named, Plan, Tr
 from gpu_studio.plan.difference import Difference, differences
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(plans())
 def test_that_a_plan_is_no_different_from_itself(plan: Plan) -> None:
     assert differences(plan, plan) == ()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(plans(), plans())
 def test_that_two_plans_differ_in_some_field_exactly_if_they_are_not_equal(one: Plan, other: Plan) -> None:
     there, back = differences(one, other), differences(other, one)

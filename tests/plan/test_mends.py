@@ -14,6 +14,7 @@ CPUS = 'devices.carve=[{ device = "CPU:0", slices_mib = [0, 0] }]'
 MIRRORED = "distribution.strategy=mirrored"
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(plans(), machines())
 def test_that_a_mend_removes_its_problem_and_makes_none(plan: Plan, machine: Machine):

@@ -167,6 +167,7 @@ def test_that_thousands_of_mutated_tables_are_accepted_or_refused(tables, machin
     accepted_or_refused(lambda: from_tables(tables, "tables"), machine)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(plans(), st.none() | machines())
 def test_that_the_rules_judge_any_plan_without_raising(plan, machine):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 FRONT_ENDS_USE = frozenset({"runs", "export", "hardware", "placement", "plan"})
@@ -68,7 +69,17 @@ def violations(package: Path) -> list[str]:
 
 def imports(package: Path) -> Iterator[Import]:
     """Every import of every file, those for the type checker included."""
-    for path in sorted(package.rglob("*.py")):
+    yield from _read(package, tuple((path, path.stat().st_mtime_ns) for path in sorted(package.rglob("*.py"))))
+
+
+@lru_cache(maxsize=8)
+def _read(package: Path, files: tuple[tuple[Path, int], ...]) -> tuple[Import, ...]:
+    """The imports of these files as they were last changed: to parse the whole package takes seconds."""
+    return tuple(_imports_of(package, [path for path, _changed in files]))
+
+
+def _imports_of(package: Path, files: list[Path]) -> Iterator[Import]:
+    for path in files:
         parts = path.relative_to(package).parts
         tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
         in_functions = _lines_in_functions(tree)

@@ -18,12 +18,13 @@ def leftovers(*, scan: bool) -> list[str]:
     if not isinstance(QCoreApplication.instance(), QApplication):
         return []
     _delete_later_is_now()
-    if _windows() or (scan and next(_running(), None)):
+    running = _running() if scan else []
+    if _windows() or running:
         gc.collect()  # what only a cycle of references keeps is not left: nobody has it any more
         _delete_later_is_now()
+        running = _running() if scan else []
     left = [_ended_window(window) for window in _windows()]
-    if scan:
-        left += [text for item in _running() if (text := _ended(item))]
+    left += [text for item in running if (text := _ended(item))]
     _delete_later_is_now()
     return left
 
@@ -37,11 +38,18 @@ def _windows() -> list[QWidget]:
     return [widget for widget in QApplication.topLevelWidgets() if widget.parent() is None]
 
 
-def _running() -> Iterator[QTimer | QThread]:
-    for item in gc.get_objects():
-        # Asking the type and not the object: a proxy or a mock would answer for itself.
-        if issubclass(type(item), (QTimer, QThread)) and shiboken6.isValid(item) and _runs(item):
-            yield item
+def _running() -> list[QTimer | QThread]:
+    # There are half a million objects: a look into a set for each is all that every test can bear. Asking the type and
+    # not the object, because a proxy or a mock would answer for itself.
+    kinds = frozenset(_with_subclasses(QTimer)) | frozenset(_with_subclasses(QThread))
+    found = [item for item in gc.get_objects() if type(item) in kinds]
+    return [item for item in found if shiboken6.isValid(item) and _runs(item)]
+
+
+def _with_subclasses(kind: type) -> Iterator[type]:
+    yield kind
+    for each in kind.__subclasses__():
+        yield from _with_subclasses(each)
 
 
 def _runs(item: QTimer | QThread) -> bool:

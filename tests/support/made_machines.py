@@ -17,6 +17,12 @@ TWO_CARDS = Machine(
     cpu_cores=16,
     memory_mib=131_072,
 )
+MIB_OF_80_GIB = 80 * 1024
+ONE_LARGE_CARD = Machine(
+    cards=(Card(0, "GPU-80", "NVIDIA Test", total_mib=MIB_OF_80_GIB, used_mib=1024, reserved_mib=512),),
+    cpu_cores=16,
+    memory_mib=131_072,
+)
 
 
 def answering(machine: Machine) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gpu_studio.plan.catalogue import OPTIMIZERS, SCHEDULES
 from gpu_studio.plan.keras_names import LOSSES, METRICS
-from gpu_studio.plan.logical import replicas
+from gpu_studio.plan.logical import replica_count
 from gpu_studio.plan.machine import Machine
 from gpu_studio.plan.mending import Mend, changing
 from gpu_studio.plan.problems import Problem, nearest
@@ -18,7 +18,7 @@ from gpu_studio.plan.ways.place import index_in, leave_out, left, put, without
 
 def batch(_problem: Problem, plan: Plan, machine: Machine) -> Iterator[Mend]:
     """A sample for each replica."""
-    count = max(1, len(replicas(plan, machine)))
+    count = max(1, replica_count(plan, machine))
     yield changing(f"Use {count}", "training", batch_size=count)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gpu_studio.placement.data_facts import DataFacts, Sample
 from gpu_studio.placement.model_graph import ModelGraph
-from gpu_studio.plan import Machine, Plan, replicas
+from gpu_studio.plan import Machine, Plan, replica_count
 from gpu_studio.ui.models.figures import size
 from gpu_studio.ui.models.layers_model import shape_in_words
 from gpu_studio.ui.models.outlook import shares_of
@@ -25,7 +25,7 @@ class Batches:
 
 def batches(plan: Plan, machine: Machine, data: DataFacts) -> Batches:
     """The batches of one epoch over the training samples."""
-    whole = max(1, sum(shares_of(plan, len(replicas(plan, machine)))))
+    whole = max(1, sum(shares_of(plan, replica_count(plan, machine))))
     return Batches(whole, data.steps(whole), data.train % whole or min(whole, data.train))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.placement.device_memory import DeviceMemory
-from gpu_studio.plan import LogicalDevice, Machine, Placed, Plan, logical_devices, replicas
+from gpu_studio.plan import LogicalDevice, Machine, Placed, Plan, logical_devices, replica_count, replicas
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.units import mib, number, plural
 
@@ -100,7 +100,7 @@ def shares_of(plan: Plan, count: int) -> tuple[int, ...]:
 
 def facts(plan: Plan, machine: Machine, data: DataFacts | None = None) -> tuple[tuple[str, str], ...]:
     """Name and value of what is certain beforehand; the steps of an epoch once the data are known."""
-    shares = shares_of(plan, _copies(plan, machine))
+    shares = shares_of(plan, replica_count(plan, machine))
     each = " or ".join(number(each) for each in sorted(set(shares), reverse=True))
     steps = f" × {plural(data.steps(sum(shares)), 'step')}" if data else ""
     return (
@@ -109,11 +109,6 @@ def facts(plan: Plan, machine: Machine, data: DataFacts | None = None) -> tuple[
         _cut(plan) or ("each replica", each),
         ("epochs", f"{number(plan.training.epochs)}{steps}"),
     )
-
-
-def _copies(plan: Plan, machine: Machine) -> int:
-    """How many replicas there are: a placed model is one, on whatever devices."""
-    return 1 if plan.distribution.strategy == "placed" else len(replicas(plan, machine))
 
 
 def _cut(plan: Plan) -> tuple[str, str] | None:

@@ -6,7 +6,7 @@ from collections import Counter
 
 from PySide6.QtWidgets import QWidget
 
-from gpu_studio.plan import Training, replicas
+from gpu_studio.plan import Training, replica_count, replicas
 from gpu_studio.plan.limits import TRAINING_LIMITS
 from gpu_studio.ui.models.outlook import shares_of
 from gpu_studio.ui.models.plan_view import PlanView
@@ -50,11 +50,13 @@ class RunForm(Form):
 def shares_in_words(view: PlanView) -> str:
     """`64 samples each on GPU:0, GPU:1`, or how many replicas get how many where they differ."""
     names = replicas(view.plan, view.machine)
-    shares = shares_of(view.plan, len(names))
+    shares = shares_of(view.plan, replica_count(view.plan, view.machine))
     if not shares:
         return "there is none"
     if len(set(shares)) == 1:
         each = plural(shares[0], "sample")
+        if len(shares) < len(names):
+            return f"{each}, through the layers on {_few(names)}"
         return f"{each} on {names[0]}" if len(names) == 1 else f"{each} on each of {_few(names)}"
     counted = sorted(Counter(shares).items(), reverse=True)
     return ", ".join(f"{plural(share, 'sample')} on {number(count)} of them" for share, count in counted)
