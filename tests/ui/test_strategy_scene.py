@@ -8,6 +8,7 @@ import pytest
 from made_machines import TWO_CARDS, WITHOUT_CARDS
 
 from gpu_studio.plan import STRATEGIES, Card, Distribution, Machine, Placed, Plan, logical_devices, starter
+from gpu_studio.ui.models.device_place import places as device_places
 from gpu_studio.ui.models.edits.distribution import set_strategy
 from gpu_studio.ui.models.strategy_scene import MOST_BOXES, scene_of
 from gpu_studio.ui.theme.manager import ThemeManager
@@ -27,7 +28,7 @@ def a_plan(strategy: str, machine: Machine, **values: object) -> Plan:
 def test_that_every_link_joins_two_boxes_and_devices_have_their_colours(strategy, machine):
     plan = a_plan(strategy, machine)
     scene = scene_of(plan, machine)
-    places = {device.name: place for place, device in enumerate(logical_devices(plan, machine))}
+    places = device_places(device.name for device in logical_devices(plan, machine))
     for link in scene.links:
         for row, column in (link.start, link.end):
             assert column < len(scene.rows[row])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gpu_studio.runs.history import History
 from gpu_studio.runs.memory import MemorySeries
-from gpu_studio.ui.models import figures
+from gpu_studio.ui.models import device_place, figures
 
 SOURCES = {
     "allocator": "in use by TensorFlow's allocator",
@@ -65,7 +65,7 @@ class DeviceMemoryNow:
 
 def places(history: History) -> dict[str, int]:
     """The number of each logical device by its name, from which it has its colour and dash."""
-    return {device.name: place for place, device in enumerate(history.devices.logical)} if history.devices else {}
+    return device_place.places(device.name for device in history.devices.logical) if history.devices else {}
 
 
 def memory_now(history: History) -> list[DeviceMemoryNow]:

@@ -9,6 +9,7 @@ from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.placement.device_memory import DeviceMemory
 from gpu_studio.plan import LogicalDevice, Machine, Placed, Plan, logical_devices, replica_count, replicas
 from gpu_studio.ui.models import figures
+from gpu_studio.ui.models.device_place import places
 from gpu_studio.ui.units import mib, number, plural
 
 
@@ -79,15 +80,19 @@ def prospects(plan: Plan, machine: Machine, memory: Iterable[DeviceMemory] = ())
     holding = replicas(plan, machine)
     shares = shares_of(plan, len(holding))
     taken = {each.device: each for each in memory}
-    return tuple(
-        _predicted(
-            Prospect(
-                place, device.name, _limit(plan, device), _share(plan, device, holding, shares), device.name in holding
-            ),
-            taken.get(device.name),
+    logical = logical_devices(plan, machine)
+    known = places(device.name for device in logical)
+    hopes = (
+        Prospect(
+            known[device.name],
+            device.name,
+            _limit(plan, device),
+            _share(plan, device, holding, shares),
+            device.name in holding,
         )
-        for place, device in enumerate(logical_devices(plan, machine))
+        for device in logical
     )
+    return tuple(_predicted(prospect, taken.get(prospect.name)) for prospect in hopes)
 
 
 def shares_of(plan: Plan, count: int) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from gpu_studio.plan import LogicalDevice, Machine, Plan, logical_devices, replicas
 from gpu_studio.plan.logical import CPU
+from gpu_studio.ui.models.device_place import places
 from gpu_studio.ui.models.strategy_scene import parameter_home
 from gpu_studio.ui.units import mib, plural
 
@@ -49,8 +50,9 @@ def parameter_rows(plan: Plan, machine: Machine) -> tuple[DeviceRow, ...]:
 
 def _every(plan: Plan, machine: Machine, named: tuple[str, ...]) -> Iterator[DeviceRow]:
     known = logical_devices(plan, machine)
-    for place, device in enumerate(known):
-        yield DeviceRow(device.name, device.name, _what(device, machine), place)
+    place = places(device.name for device in known)
+    for device in known:
+        yield DeviceRow(device.name, device.name, _what(device, machine), place[device.name])
     names = {device.name for device in known}
     yield from (
         DeviceRow(name, name, "not among the logical devices") for name in dict.fromkeys(named) if _gone(name, names)

@@ -10,6 +10,7 @@ from gpu_studio.plan import Machine, Placed, Plan, logical_devices, replicas
 from gpu_studio.plan.gradients import effective
 from gpu_studio.plan.logical import default_devices
 from gpu_studio.plan.strategies import STRATEGY_FACTS
+from gpu_studio.ui.models.device_place import places
 from gpu_studio.ui.models.outlook import shares_of
 from gpu_studio.ui.units import number, plural
 
@@ -156,7 +157,7 @@ def _boxes(plan: Plan, machine: Machine, names: Sequence[str], *lines: str) -> l
 
 
 def _places(plan: Plan, machine: Machine, names: Sequence[str]) -> tuple[int | None, ...]:
-    known = {device.name: place for place, device in enumerate(logical_devices(plan, machine))}
+    known = places(device.name for device in logical_devices(plan, machine))
     return tuple(known.get(name) for name in names)
 
 

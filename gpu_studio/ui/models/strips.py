@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gpu_studio.plan import Card, Machine, Plan, Problem, logical_devices
 from gpu_studio.plan.logical import CPU, physical_name
+from gpu_studio.ui.models.device_place import places
 from gpu_studio.ui.models.edits.carving import slices_of
 from gpu_studio.ui.models.track import Overflow, Segment, Track, caution_of, overflow_of, segments_of, track_of
 from gpu_studio.ui.units import mib, number, plural
@@ -58,8 +59,10 @@ def all_strips(plan: Plan, machine: Machine, problems: Iterable[Problem] = ()) -
     """The cards, the CPU, and what the plan names and the machine has not."""
     said = _by_device(plan, machine, problems)
     first: dict[str, int] = {}
-    for place, logical in enumerate(logical_devices(plan, machine)):
-        first.setdefault(logical.physical, place)
+    logical = logical_devices(plan, machine)
+    known = places(device.name for device in logical)
+    for device in logical:
+        first.setdefault(device.physical, known[device.name])
     cards = tuple(
         _card_strip(plan, machine, card, first.get(card.device), said.get(card.device, ())) for card in machine.cards
     )
@@ -106,8 +109,9 @@ def _missing_strip(plan: Plan, machine: Machine, name: str, errors: tuple[str, .
 
 
 def _cpu_strip(plan: Plan, machine: Machine, errors: tuple[str, ...]) -> Strip:
-    logical = enumerate(logical_devices(plan, machine))
-    segments = tuple(Segment(1, device.name, place=place) for place, device in logical if device.physical == CPU)
+    logical = logical_devices(plan, machine)
+    known = places(device.name for device in logical)
+    segments = tuple(Segment(1, each.name, place=known[each.name]) for each in logical if each.physical == CPU)
     memory = f" · {mib(machine.memory_mib)}" if machine.memory_mib else ""
     detail = f"{plural(machine.cpu_cores, 'core')}{memory}"
     return Strip(CPU, "CPU", detail, len(segments), segments, NO_LIMIT, errors=errors)

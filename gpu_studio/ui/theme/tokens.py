@@ -12,6 +12,9 @@ CAPTION_PX = 11.5
 
 # Dash patterns by device, in pen widths; an empty one is a solid line. With the colour they tell devices apart,
 # so that colour is never the only sign.
+HOST = 1000
+"""The number of the host's CPU beside cards: it is grey, and comes after them."""
+
 DASHES: tuple[tuple[int, ...], ...] = ((), (7, 4), (2, 3), (9, 3, 2, 3), (12, 4), (4, 2), (1, 2), (12, 3, 2, 3, 2, 3))
 
 
@@ -36,12 +39,12 @@ class Tokens:
 
     def device_colour(self, index: int) -> str:
         """The colour of the device number `index` (its place among the logical devices), the same everywhere."""
-        return self.devices[index % len(self.devices)]
+        return self.host if index >= HOST else self.devices[index % len(self.devices)]
 
     @staticmethod
     def device_dash(index: int) -> tuple[int, ...]:
         """The dash of the device number `index`, in pen widths; empty is solid."""
-        return DASHES[index % len(DASHES)]
+        return () if index >= HOST else DASHES[index % len(DASHES)]
 
 
 DARK = Tokens(
