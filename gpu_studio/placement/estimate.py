@@ -17,13 +17,18 @@ from gpu_studio.plan import LogicalDevice
 
 @dataclass(frozen=True, slots=True)
 class LayerTime:
-    """The time of a layer on a device, in seconds: a pass takes `fixed + per_sample · batch`, the update `update`."""
+    """The time of a layer on a device, in seconds: a pass takes `fixed + per_sample · batch`, the update `update`.
+
+    `share` is the part of the machine's cores that this occupies, where devices share them: with 0.5 two of them work
+    at once and neither takes longer.
+    """
 
     forward_fixed: float = 0.0
     forward_per_sample: float = 0.0
     backward_fixed: float = 0.0
     backward_per_sample: float = 0.0
     update: float = 0.0
+    share: float | None = None
 
 
 Times = Mapping[str, LayerTime]
@@ -49,6 +54,15 @@ def times_in(answer: Mapping[str, Any], devices: Sequence[LogicalDevice]) -> dic
     return {device.name: by_kind[device.physical] for device in devices if device.physical in by_kind}
 
 
+def links_in(answer: Mapping[str, Any], devices: Sequence[LogicalDevice]) -> dict[str, float]:
+    """How many bytes/s go to each physical device from another, in an answer of the trainer; without those not copied.
+
+    Raises ValueError if it is no such answer.
+    """
+    measured = msgspec.convert(answer.get("links", {}), dict[str, float], strict=False)
+    return {device.physical: measured[device.name] for device in devices if device.name in measured}
+
+
 def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Mapping[str, Times]) -> Work:
     """The work of a training step of `batch` samples; `times` are those of each device, by its name.
 
@@ -72,7 +86,13 @@ def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Map
         kept_bytes=np.array([float(layer.kept_bytes) for layer in layers]),
         state_bytes=np.array([_state_bytes(layer, model) for layer in layers]),
         batch=batch,
+        share=tuple(_share(row) for row in of),
     )
+
+
+def _share(times: Sequence[LayerTime]) -> float | None:
+    known = [time.share for time in times if time.share is not None]
+    return sum(known) / len(known) if known else None
 
 
 def _table(rows: list[list[float]]) -> Array:

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpu_studio.placement.schedule import Timeline, timeline
+from gpu_studio.placement.occupation import bubble_of
+from gpu_studio.placement.schedule import Timeline, busy_in, timeline
 from gpu_studio.placement.work import Array, Device, Work
 
 
@@ -77,6 +78,7 @@ def _in_parts(work: Work, placement: Sequence[Sequence[int]], layers: Sequence[i
         kept_bytes=work.kept_bytes[columns] * share,
         state_bytes=work.state_bytes[columns] * share,
         batch=work.batch,
+        share=(*work.share, work.share[0]) if work.share else (),
     )
     return parts, homes
 
@@ -92,6 +94,4 @@ def _named(step: Timeline, layers: Sequence[int], devices: int) -> Timeline:
         for task in step.tasks
         if task.device < devices
     )
-    used = len({task.device for task in tasks})
-    busy = sum(task.end - task.begin for task in tasks)
-    return Timeline(tasks, step.seconds, 1 - busy / (used * step.seconds) if step.seconds else 0.0)
+    return Timeline(tasks, step.seconds, bubble_of(busy_in(tasks).values(), step.seconds))

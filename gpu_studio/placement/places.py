@@ -9,6 +9,15 @@ from gpu_studio.placement.work import Device
 from gpu_studio.plan import MIB, LogicalDevice, Machine, Plan, logical_devices
 from gpu_studio.plan.logical import default_devices
 
+THREADS = "TF_NUM_INTRAOP_THREADS"
+"""TensorFlow's variable for how many threads an operation on a CPU has."""
+
+
+def threads_per_operation(environ: Mapping[str, str]) -> int:
+    """The threads that an operation on a CPU has in this environment; 0: TensorFlow takes one for each core."""
+    text = environ.get(THREADS, "")
+    return int(text) if text.isdecimal() else 0
+
 
 def chosen_devices(plan: Plan, machine: Machine) -> tuple[LogicalDevice, ...]:
     """The logical devices that the plan spreads over: those it names, else all GPUs, or all CPUs without a GPU."""
@@ -20,7 +29,8 @@ def chosen_devices(plan: Plan, machine: Machine) -> tuple[LogicalDevice, ...]:
 def places(devices: Sequence[LogicalDevice], machine: Machine, bandwidths: Mapping[str, float]) -> list[Device]:
     """The devices with their limits in bytes; `bandwidths` says how many bytes/s go to a physical device.
 
-    Between the slices of one physical device nothing is copied over a link: what is not in `bandwidths` takes no time.
+    Between the slices of one physical device, and between logical CPUs, tensors are handed over by reference, however
+    large they are: what is not in `bandwidths` takes no time.
     """
     return [
         Device(device.name, limit_bytes(device, machine), bandwidths.get(device.physical, math.inf))

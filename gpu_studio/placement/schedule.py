@@ -8,10 +8,15 @@ backward pass of a micro-batch begins when its forward pass has ended (GPipe, Hu
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from gpu_studio.placement.occupation import bubble_of, busy_seconds
 from gpu_studio.placement.work import Device, Work
+
+FULL = 1 - 1e-9
+"""The cores are all taken, whatever the rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A step. `bubble` is the share of the devices' time in which those that have a stage wait."""
+    """A step. `bubble` is the share of the devices' time in which those that have a stage wait.
+
+    Tasks of one device overlap only where it shares the machine's cores with others.
+    """
 
     tasks: tuple[Task, ...]
     seconds: float
@@ -45,14 +53,19 @@ def timeline(
 ) -> Timeline:
     """The step of `work` with layer l on device `placement[l]`.
 
-    At most `workers` stages work at one time: the cores, where the devices are logical CPUs that share them.
+    Where it was measured how devices share the machine's cores (`work.share`), they share them so. Else each does one
+    thing at a time, and at most `workers` of them do anything.
     """
     jobs = _jobs(work, devices, placement, micro_batches)
-    tasks = _run(jobs, len(devices), workers or len(devices))
+    share = common_share(work, placement)
+    tasks = _run(jobs, len(devices), workers or len(devices)) if share is None else _run_together(jobs, share)
     seconds = max((task.end for task in tasks), default=0.0)
-    used = {task.device for task in tasks}
-    busy = sum(task.end - task.begin for task in tasks)
-    return Timeline(tuple(tasks), seconds, 1 - busy / (len(used) * seconds) if seconds else 0.0)
+    return Timeline(tuple(tasks), seconds, bubble_of(busy_in(tasks).values(), seconds))
+
+
+def busy_in(tasks: Sequence[Task]) -> dict[int, float]:
+    """For each device that has a task the seconds in which it has one."""
+    return busy_seconds((task.device, (task.begin, task.end)) for task in tasks)
 
 
 @dataclass(slots=True)
@@ -164,9 +177,58 @@ def _run(jobs: list[_Job], devices: int, workers: int) -> list[Task]:
         free[job.device] = end
         heapq.heapreplace(hands, end)
         tasks.append(Task(job.device, job.layers, job.micro_batch, job.what, begin, end))
-        for taker, delay in job.takers:
-            came[taker] = max(came[taker], end + delay)
-            jobs[taker].missing -= 1
-            if not jobs[taker].missing:
-                heapq.heappush(ready, (came[taker], jobs[taker].micro_batch, taker))
+        for taker in _freed(jobs, number, end, came):
+            heapq.heappush(ready, (came[taker], jobs[taker].micro_batch, taker))
     return tasks
+
+
+def _run_together(jobs: list[_Job], share: float) -> list[Task]:
+    """Do all jobs on cores of which each takes `share`: TensorFlow's threads take any operation, of whatever device.
+
+    So many begin as keep the cores busy; where they want more than there is, each goes on so much slower. Updates take
+    all cores: those of a device's layers are independent of each other, and done at once.
+    """
+    came, taken = [0.0] * len(jobs), 0.0
+    ready = [(0.0, job.micro_batch, number) for number, job in enumerate(jobs) if not job.missing]
+    heapq.heapify(ready)
+    now, work, tasks = 0.0, 0.0, []
+    # By the work after which each ends, of which all that are running do as much.
+    running: list[tuple[float, int, float]] = []
+    while ready or running:
+        while ready and ready[0][0] <= now and taken < FULL:
+            number = heapq.heappop(ready)[2]
+            heapq.heappush(running, (work + jobs[number].seconds, number, now))
+            taken += _share_of(jobs[number], share)
+        rate = min(1.0, 1 / taken) if running else 1.0
+        ends = now + (running[0][0] - work) / rate if running else math.inf
+        if ready and taken < FULL and ready[0][0] < ends:
+            work, now = work + (ready[0][0] - now) * rate, ready[0][0]
+            continue
+        now = ends
+        work, number, begin = heapq.heappop(running)
+        job = jobs[number]
+        taken -= _share_of(job, share)
+        tasks.append(Task(job.device, job.layers, job.micro_batch, job.what, begin, now))
+        for taker in _freed(jobs, number, now, came):
+            heapq.heappush(ready, (came[taker], jobs[taker].micro_batch, taker))
+    return tasks
+
+
+def _share_of(job: _Job, share: float) -> float:
+    return 1.0 if job.what == "update" else share
+
+
+def _freed(jobs: list[_Job], number: int, end: float, came: list[float]) -> Iterator[int]:
+    """The jobs that wait for nothing any more now that this one has ended; `came` is told when they could begin."""
+    for taker, delay in jobs[number].takers:
+        came[taker] = max(came[taker], end + delay)
+        jobs[taker].missing -= 1
+        if not jobs[taker].missing:
+            yield taker
+
+
+def common_share(work: Work, placement: Sequence[int]) -> float | None:
+    """The part of the cores that a job takes, where all devices with a layer share them; cards do not."""
+    shares = [work.share[device] for device in set(placement) if device < len(work.share)]
+    known = [share for share in shares if share]
+    return sum(known) / len(known) if known and len(known) == len(set(placement)) else None

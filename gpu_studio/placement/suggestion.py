@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gpu_studio.placement.estimate import Times, work_of
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.pricing import mirrored_seconds, one_device_seconds
-from gpu_studio.placement.schedule import Timeline, timeline
+from gpu_studio.placement.schedule import Timeline, common_share, timeline
 from gpu_studio.placement.search import Found, Lack, Objective, place
 from gpu_studio.placement.work import Device, Work
 
@@ -53,12 +53,17 @@ def suggest(
 ) -> Suggestion | tuple[Lack, ...]:
     """The best placement of `model` on `devices` for a step of `batch` samples, or what each device lacks.
 
-    Without `micro_batches` their number is chosen. At most `workers` devices work at one time. Raises ValueError if
-    the model's layers are not known, or there are no devices.
+    Without `micro_batches` their number is chosen. At most `workers` devices work at one time, unless it was measured
+    how they share the cores. Raises ValueError if the model's layers are not known, or there are no devices.
     """
     work = work_of(model, devices, batch, times)
     counts = (micro_batches,) if micro_batches else candidates(batch)
-    overlap = workers is None or workers > 1
+    share = common_share(work, range(len(devices)))
+    if share is not None:
+        workers = max(1, round(1 / share))
+    # On shared cores micro-batches of one device run at once as well as those of several: spreading layers gains
+    # nothing, and what is looked for is the least work.
+    overlap = share is None and (workers is None or workers > 1)
     every = [place(work, devices, objective, [count], overlap=overlap) for count in counts]
     steps = [
         (timeline(work, devices, found.devices, found.micro_batches, workers), found)
@@ -67,7 +72,9 @@ def suggest(
     ]
     if not steps:
         return next(found for found in every if isinstance(found, tuple))
-    step, found = min(steps, key=lambda each: each[0].seconds)
+    fastest = min(step.seconds for step, _ in steps)
+    # In order of their micro-batches: more are taken only for what is more than times are measured to.
+    step, found = next(each for each in steps if WORTH_TELLING * each[0].seconds <= fastest)
     layers = {name: devices[on].name for name, on in zip(work.names, found.devices, strict=True)}
     gradients = sum(layer.trainable_bytes for layer in model.graph.layers) if model.graph else 0
     return Suggestion(layers, found.micro_batches, step, _others(work, devices, gradients, workers))

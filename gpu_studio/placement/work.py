@@ -44,6 +44,8 @@ class Work:
     kept_bytes: Array
     state_bytes: Array
     batch: int
+    share: tuple[float | None, ...] = ()
+    """Of each device that shares the machine's cores with others the part of them that its work takes; else None."""
 
     def seconds(self, micro_batches: int) -> Array:
         """Of each layer on each device for one micro-batch; shape (devices, layers)."""

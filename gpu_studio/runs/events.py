@@ -12,6 +12,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from gpu_studio.runs.event_parts import AskedPlace as AskedPlace
+from gpu_studio.runs.event_parts import Crossing as Crossing
+from gpu_studio.runs.event_parts import Stage as Stage
+from gpu_studio.runs.event_parts import StageSpan as StageSpan
+
 State = Literal["starting", "running", "paused", "stopping", "finished", "failed", "lost"]
 
 
@@ -93,30 +98,6 @@ class Model(Event, tag="model", frozen=True):
     precision: str
 
 
-class AskedPlace(msgspec.Struct, kw_only=True, frozen=True):
-    """Where a layer was to be: several devices share its units where it is split, and one of all joins its output."""
-
-    layer: str
-    devices: list[str]
-    joined_on: str = ""
-
-
-class Crossing(msgspec.Struct, kw_only=True, frozen=True):
-    """What goes from one device to another in a step: `tensors`, `bytes` in all; None where a shape is not known.
-
-    `source` and `target` are the layers that make and take it; empty for what belongs to no layer: the data, the
-    loss, the step counter. `way` is `forward`, `backward`, `update` or `other`.
-    """
-
-    source: str
-    target: str
-    way: str
-    from_device: str
-    to_device: str
-    tensors: int
-    bytes: int | None
-
-
 class Placement(Event, tag="placement", frozen=True):
     """Where operations really ran: a row is layer, pass (forward, backward, update), device, number of operations.
 
@@ -126,6 +107,20 @@ class Placement(Event, tag="placement", frozen=True):
     rows: list[tuple[str, str, str, int]]
     asked: list[AskedPlace] = []
     crossings: list[Crossing] = []
+
+
+class Timeline(Event, tag="timeline", frozen=True):
+    """When each stage of a placed model was at work in one real step, as TensorFlow's profiler saw it.
+
+    Times are in seconds from the step's first operation on. `busy` are the seconds in which each device did anything.
+    """
+
+    step: int
+    seconds: float
+    micro_batches: int
+    stages: list[Stage]
+    tasks: list[StageSpan]
+    busy: dict[str, float]
 
 
 class StateChanged(Event, tag="state", frozen=True):
@@ -240,6 +235,7 @@ AnyEvent = (
     | Devices
     | Model
     | Placement
+    | Timeline
     | StateChanged
     | Steps
     | Epoch

@@ -45,6 +45,7 @@ class History:
         self.devices: events.Devices | None = None
         self.model: events.Model | None = None
         self.placement: events.Placement | None = None
+        self.timeline: events.Timeline | None = None
         self.finished: events.Finished | None = None
         self.failure: events.Failed | None = None
         self.state: State = "starting"
@@ -197,6 +198,8 @@ class History:
                 self.model = event
             case events.Placement():
                 self.placement = event
+            case events.Timeline():
+                self.timeline = event
             case events.Checkpoint():
                 self._add_checkpoint(event)
             case events.Warned():

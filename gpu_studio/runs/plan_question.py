@@ -26,7 +26,7 @@ def data_question(plan: plans.Plan, base: Path) -> dict[str, Any]:
     """What the data depend on; relative file names start at `base`."""
     plan = with_absolute_files(plan, base.absolute())
     asked = replace(_blank(), data=plan.data, training=plans.Training(seed=plan.training.seed))
-    return {"plan": plans.dumps(asked), "files": _stamps(plan.data.file)}
+    return {"plan": plans.dumps(asked), "files": stamps(plan.data.file)}
 
 
 def model_question(plan: plans.Plan, base: Path, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def model_question(plan: plans.Plan, base: Path, data: Mapping[str, Any]) -> dic
         ),
     )
     seen = {name: data.get(name) for name in SEEN_BY_THE_MODEL}
-    return {"plan": plans.dumps(asked), "files": _stamps(plan.model.file), "data": seen}
+    return {"plan": plans.dumps(asked), "files": stamps(plan.model.file), "data": seen}
 
 
 def ask_about(
@@ -75,7 +75,7 @@ def _blank() -> plans.Plan:
     return plans.Plan(name="question")
 
 
-def _stamps(*names: str | None) -> dict[str, list[int]]:
+def stamps(*names: str | None) -> dict[str, list[int]]:
     """Size and time of the last change, in ns, of each file that is there."""
     stamps = {}
     for name in filter(None, names):

@@ -10,6 +10,7 @@ from typing import Any
 from gpu_studio import plan as plans
 from gpu_studio.plan import LogicalDevice
 from gpu_studio.runs.ask import ask
+from gpu_studio.runs.plan_question import stamps
 from gpu_studio.runs.relocation import with_absolute_files
 
 TIMEOUT = 900.0
@@ -17,7 +18,7 @@ TIMEOUT = 900.0
 
 
 def times_question(plan: plans.Plan, base: Path, devices: Sequence[LogicalDevice]) -> dict[str, Any]:
-    """What the times depend on; relative file names of `plan` start at `base`.
+    """What the answer depends on; relative file names of `plan` start at `base`.
 
     Of the slices of a physical device only the first is measured, because they are equally fast.
     """
@@ -38,7 +39,13 @@ def times_question(plan: plans.Plan, base: Path, devices: Sequence[LogicalDevice
         ),
     )
     first = {device.physical: device.name for device in reversed(devices)}
-    return {"plan": plans.dumps(asked), "base": str(base.absolute()), "devices": sorted(first.values())}
+    return {
+        "plan": plans.dumps(asked),
+        "base": str(base.absolute()),
+        "files": stamps(plan.model.file, plan.data.file),
+        "devices": sorted(first.values()),
+        "wanted": ["layers", "links", "share"],
+    }
 
 
 def ask_times(

@@ -1,4 +1,9 @@
-"""What TensorFlow's own profiler saw being executed: each operation by its full name, when, and for how long."""
+"""What TensorFlow's own profiler saw being executed: each operation by its full name, when, and for how long.
+
+It notes what TensorFlow holds for expensive. That is every operation of a new function, because each is held for
+expensive until it was timed about ninety times; of an old one those that take some microseconds (executor.cc,
+`IsExpensive`). A finer level can be asked for, but TensorFlow 2.21 takes no notice of it.
+"""
 
 from __future__ import annotations
 
@@ -12,30 +17,30 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
 
-OPERATIONS = 3
-"""The level of the host's tracer at which it notes every operation."""
 PICOSECONDS = 1e-12
-_NAME = ("tf_op", "name")
+_NAME = "tf_op"
 
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """An operation: its name in the graph, and when it began and ended, in seconds on one clock."""
+    """An operation: its name in the graph, when it began and ended, in seconds on one clock, and its type."""
 
     name: str
     begin: float
     end: float
+    kind: str = ""
 
 
 @contextmanager
 def profiled() -> Iterator[list[Executed]]:
     """Fill the list, once left, with what was executed meanwhile, in the order in which it began.
 
-    Of a card these are its kernels, under the name of the operation that launched them; of a CPU the operations.
+    Of a card these are its kernels, under the name of the operation that launched them, and not the launching; of a CPU
+    the operations.
     """
     executed: list[Executed] = []
     with tempfile.TemporaryDirectory(prefix="gpu-studio-profile-") as folder:
-        tf.profiler.experimental.start(folder, tf.profiler.experimental.ProfilerOptions(host_tracer_level=OPERATIONS))
+        tf.profiler.experimental.start(folder)
         try:
             yield executed
         finally:
@@ -48,33 +53,40 @@ def _read(folder: Path) -> list[Executed]:
     for path in folder.rglob("*.xplane.pb"):
         space = XSpace()
         space.ParseFromString(path.read_bytes())
-        cards = [plane for plane in space.planes if plane.name.startswith("/device:GPU")]
-        hosts = [plane for plane in space.planes if plane.name.startswith("/host:CPU")]
-        for plane in (*cards, *hosts):
-            found += _events(plane, kernels=plane in cards)
+        found += executed_in(space)
     return found
+
+
+def executed_in(space: Any) -> list[Executed]:
+    """The operations in what a profile wrote down."""
+    kernels = [e for p in space.planes if p.name.startswith("/device:GPU") for e in _events(p, kernels=True)]
+    launched = {each.name for each in kernels}
+    hosts = [e for p in space.planes if p.name.startswith("/host:CPU") for e in _events(p, kernels=False)]
+    return kernels + [each for each in hosts if each.name not in launched]
 
 
 def _events(plane: Any, *, kernels: bool) -> Iterator[Executed]:
     for line in plane.lines:
         start = line.timestamp_ns * 1000
         for event in line.events:
-            name = _kernel_name(plane, event) if kernels else _operation_name(plane, event)
+            name, kind = _launcher(plane, event) if kernels else _operation(plane, event)
             if name:
                 begin = start + event.offset_ps
-                yield Executed(name, begin * PICOSECONDS, (begin + event.duration_ps) * PICOSECONDS)
+                yield Executed(name, begin * PICOSECONDS, (begin + event.duration_ps) * PICOSECONDS, kind)
 
 
-def _operation_name(plane: Any, event: Any) -> str:
-    """Of `name:Type` the name; what is written otherwise is no operation."""
+def _operation(plane: Any, event: Any) -> tuple[str, str]:
+    """Name and type of `name:Type`; what is written otherwise is no operation."""
     text: str = plane.event_metadata[event.metadata_id].name
     name, separator, kind = text.rpartition(":")
-    return name if separator and kind and " " not in text and "::" not in text else ""
+    return (name, kind) if separator and kind and " " not in text and "::" not in text else ("", "")
 
 
-def _kernel_name(plane: Any, event: Any) -> str:
+def _launcher(plane: Any, event: Any) -> tuple[str, str]:
+    """Name and type of the operation that launched a kernel; the type is not always told."""
     for stat in event.stats:
-        if plane.stat_metadata[stat.metadata_id].name in _NAME:
-            text = stat.str_value or plane.stat_metadata[stat.ref_value].name
-            return str(text).rpartition(":")[0] or str(text)
-    return ""
+        if plane.stat_metadata[stat.metadata_id].name == _NAME:
+            text = str(stat.str_value or plane.stat_metadata[stat.ref_value].name)
+            name, separator, kind = text.rpartition(":")
+            return (name, kind) if separator else (text, "")
+    return "", ""

@@ -32,6 +32,11 @@ class Call:
     deltas: Deltas
     input_seconds: float
 
+    def followed_by(self, other: Call) -> Call:
+        """This call and one of later steps as one."""
+        losses = np.concatenate([self.losses, other.losses])
+        return Call(losses, added_up(self.deltas, other.deltas), self.input_seconds + other.input_seconds)
+
 
 class Program:
     """A model with its optimizer and loss under a strategy, ready to be stepped."""

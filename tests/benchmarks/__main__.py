@@ -12,7 +12,9 @@ from typing import Any
 
 import history_frame
 import memory_prediction
+import pipeline_prediction
 import placed_pace
+import plan_page
 import sampler_cost
 import stop_latency
 import telemetry_cost
@@ -33,13 +35,17 @@ BENCHMARKS: Mapping[str, Rows] = {
     "memory": memory_prediction.rows,
     "history": history_frame.rows,
     "placed": placed_pace.rows,
+    "pipeline": pipeline_prediction.rows,
+    "plan": plan_page.rows,
 }
 UNITS = {
     "ms": "{:.0f} ms",
+    "ms, exactly": "{:.2f} ms",
     "s": "{:.2f} s",
     "samples/s": "{:,.0f}/s",
     "%": "{:.2f} %",
     "MiB": "{:.0f} MiB",
+    "steps/s": "{:.1f}/s",
     "calls/s": "{:.0f}/s",
 }
 

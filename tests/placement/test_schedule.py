@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import brute_force
@@ -78,3 +79,60 @@ def test_that_a_tensor_that_crosses_takes_its_time_there_and_back() -> None:
 
 def test_that_devices_that_share_one_core_gain_nothing() -> None:
     assert timeline(even(2), devices(2), [0, 1], 8, workers=1).seconds == pytest.approx(6.0)
+
+
+@given(st.integers(1, 8), st.sampled_from([0.25, 1 / 3, 0.5, 0.7, 0.9, 1.0]), st.integers(1, 4))
+def test_that_micro_batches_share_the_cores_on_one_device_as_on_several(count: int, share: float, stages: int) -> None:
+    work = replace(even(stages), share=(share,) * stages)
+    alone = 3 * stages / count
+    spread, together = (timeline(work, devices(stages), places, count) for places in (range(stages), [0] * stages))
+    if count * share >= 1:
+        # All cores are taken but for the rest, in which fewer are left than would take them all.
+        assert together.seconds >= count * alone * share - 1e-9
+        assert together.seconds <= count * alone * share + alone
+    if count == 1:
+        assert spread.seconds == pytest.approx(3 * stages)
+    assert spread.seconds <= together.seconds + 1e-9
+    assert 0 <= spread.bubble < 1
+
+
+@given(st.integers(0, 10_000), st.integers(1, 6), st.sampled_from([0.3, 0.5, 0.8, 1.0]))
+def test_that_shared_cores_do_no_more_than_they_can_and_all_that_is_to_be_done(
+    seed: int, count: int, share: float
+) -> None:
+    random = np.random.default_rng(seed)
+    work = brute_force.random_work(random, chain=False)
+    work = replace(work, share=(share,) * len(work.fixed), update=work.update * 0)
+    places = random.integers(0, len(work.fixed), len(work.names)).tolist()
+    step = timeline(work, devices(len(work.fixed)), places, count)
+    seconds = work.seconds(count)
+    whole = count * sum(float(seconds[place, layer]) for layer, place in enumerate(places))
+    assert len(step.tasks) == len(stages_of(places)) * (2 * count + 1)
+    assert step.seconds >= whole * share - 1e-9
+    assert sum(task.end - task.begin for task in step.tasks) >= whole - 1e-9
+
+
+def test_that_half_the_cores_let_two_micro_batches_run_at_once_and_no_third() -> None:
+    step = timeline(replace(even(1), share=(0.5,)), devices(1), [0], 4)
+    forward = sorted((task.begin, task.end) for task in step.tasks if task.what == "forward")
+    assert forward == [(0.0, 0.25), (0.0, 0.25), (0.25, 0.5), (0.25, 0.5)]
+    assert step.seconds == pytest.approx(1.5)
+    assert step.bubble == pytest.approx(0)
+
+
+def test_that_work_on_more_cores_than_there_are_goes_on_slower() -> None:
+    step = timeline(replace(even(1), share=(0.8,)), devices(1), [0], 2)
+    assert step.seconds == pytest.approx(0.8 * 3)
+
+
+def test_that_updates_take_all_cores_and_are_no_faster_on_two_devices() -> None:
+    work = even(2)
+    work = replace(work, share=(0.5, 0.5), update=np.ones_like(work.update))
+    for places in ([0, 0], [0, 1]):
+        assert timeline(work, devices(2), places, 1).seconds == pytest.approx(6 + 2)
+
+
+def test_that_a_card_shares_no_cores_with_the_processor() -> None:
+    work = replace(even(2), share=(None, 0.5))
+    plain = timeline(even(2), devices(2), [0, 1], 4)
+    assert timeline(work, devices(2), [0, 1], 4) == plain

@@ -170,3 +170,16 @@ def test_that_what_is_inherited_makes_the_curve_but_not_the_pace():
     run.apply(events.Started(**{name: getattr(STARTED, name) for name in STARTED.__struct_fields__} | {"from_step": 2}))
     run.apply(steps(2, 2.0))
     assert run.losses.column("step").tolist() == [1, 2, 3]
+
+
+def test_that_the_measured_timeline_of_a_step_is_kept():
+    timeline = events.Timeline(
+        step=3,
+        seconds=0.5,
+        micro_batches=2,
+        stages=[events.Stage(device="CPU:1", layers=["dense"])],
+        tasks=[events.StageSpan(stage=0, way="forward", micro_batch=None, begin=0.0, end=0.5, busy=0.25)],
+        busy={"CPU:1": 0.25},
+    )
+    assert folded().timeline is None
+    assert folded(events.decode(events.encode(timeline))).timeline == timeline

@@ -38,7 +38,7 @@ def answer(about: dict[str, Any], progress: Progress) -> tuple[dict[str, Any], b
 
 def _links(devices: Sequence[str], progress: Progress) -> dict[str, float]:
     """For each device the bytes a second to it from the one that is slowest in sending there; none if not copied."""
-    from gpu_studio.trainer.placed.links import bandwidth
+    from gpu_studio.trainer.links import bandwidth
 
     found: dict[str, float] = {}
     for target in devices:

@@ -26,6 +26,7 @@ from gpu_studio.trainer.placed.proof import Proof
 from gpu_studio.trainer.placed.recomputing import Recomputing
 from gpu_studio.trainer.placed.scopes import following_inputs
 from gpu_studio.trainer.placed.statistics import Statistics, normalisations
+from gpu_studio.trainer.placed.step_recorder import StepRecorder
 from gpu_studio.trainer.placed.updates import Updates, move_slots
 from gpu_studio.trainer.program import DRAWS_PER_STEP, Call, Program, added_up
 
@@ -60,6 +61,7 @@ class PlacedProgram(Program):
         self._updates = Updates(optimizer, placed.owners())
         self._statistics = Statistics(placed.model.non_trainable_weights, normalisations(placed.seats))
         self._proof: Proof | None = Proof(placed.seats, tell)
+        self._recorder = StepRecorder(placed.seats, cut.replicas, tell)
         self._traced: Any = None
         self._recomputing = Recomputing(placed.model, placed.seats, self._generators) if placed.plan.recompute else None
         for note in notes(placed, cut):
@@ -78,13 +80,21 @@ class PlacedProgram(Program):
     def train(self, stream: Any, first_step: int, count: int) -> Call:
         """Train `count` steps, the first time under TensorFlow's eyes: what it executed is told."""
         if self._proof is None:
-            return super().train(stream, first_step, count)
+            return self._trained(stream, first_step, count)
         proof, self._proof = self._proof, None
         with proof.watching():
             call = super().train(stream, first_step, count)
         proof.report(self._traced, self._part_rows)
         self._traced = None
         return call
+
+    def _trained(self, stream: Any, first_step: int, count: int) -> Call:
+        """Train, once with the first of the steps apart, so that its timeline can be recorded."""
+        if not self._recorder.due():
+            return super().train(stream, first_step, count)
+        with self._recorder.recording(first_step):
+            one = super().train(stream, first_step, 1)
+        return one if count == 1 else one.followed_by(super().train(stream, first_step + 1, count - 1))
 
     def _next(self, stream: Any) -> Any:
         return tuple(next(stream) for _ in range(self._micro_batches))

@@ -79,3 +79,28 @@ def test_that_a_layer_that_the_model_does_not_have_ends_the_run_with_the_nearest
     failed = trained(plan, tmp_path).one(events.Failed)
     assert failed.message == "The plan places the layer dence, which the model does not have."
     assert "dense" in failed.suggestions[0]
+
+
+def test_that_a_placed_run_tells_once_when_each_stage_was_at_work_in_a_real_step(stopped: Finished) -> None:
+    step = stopped.one(events.Timeline)
+    assert [(stage.device, stage.layers) for stage in step.stages] == [
+        ("CPU:0", ["flatten"]),
+        ("CPU:2", ["dense", "dense_1"]),
+        ("CPU:3", ["outputs"]),
+    ]
+    assert step.micro_batches == 3
+    backward = {(task.stage, task.micro_batch) for task in step.tasks if task.way == "backward"}
+    assert backward == {(stage, part) for stage in (1, 2) for part in (0, 1, 2)}
+    assert {task.micro_batch for task in step.tasks if task.way == "update"} == {-1}
+    assert all(0 <= task.begin <= task.end <= step.seconds + 1e-9 for task in step.tasks)
+    assert all(0 < task.busy <= task.end - task.begin + 1e-9 for task in step.tasks)
+    assert set(step.busy) == {"CPU:0", "CPU:1", "CPU:2", "CPU:3"}
+    # The losses of the steps around it are those of every run: it is there once, and none is missing.
+    assert sorted(stopped.losses) == list(range(len(stopped.losses)))
+
+
+def test_that_a_stage_waits_for_the_one_before_it_in_the_measured_step(stopped: Finished) -> None:
+    step = stopped.one(events.Timeline)
+    begin = {(task.stage, task.way, task.micro_batch): task.begin for task in step.tasks}
+    for part in range(3):
+        assert begin[1, "forward", part] < begin[2, "forward", part] < begin[2, "backward", part]

@@ -1,0 +1,121 @@
+"""The timeline of one real step of a placed model, from TensorFlow's profiler: when each stage did what.
+
+Of each operation its name tells the layer and the pass (`placed.marks`), and the micro-batch: gradients are made
+micro-batch by micro-batch, and TensorFlow numbers their scopes `gradients`, `gradients_1`, …. What follows is the scope
+that the forward pass of the same micro-batch was written down in, so that this one is known too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gpu_studio.placement.occupation import covered
+from gpu_studio.runs.events import Stage, StageSpan, Timeline
+from gpu_studio.trainer.placed.assignment import Seat
+from gpu_studio.trainer.placed.marks import PLUMBING, Mark, mark_of
+from gpu_studio.trainer.profiled import Executed
+
+_GRADIENTS = re.compile(r"(?:^|/)gradients(?:_(\d+))?/(.*)")
+_LOOP = re.compile(r"^(?:while/)?(?:body/_\d+/)?(?:while/)?")
+_NO_WORK = PLUMBING | {"ReadVariableOp", "VarHandleOp", "Shape", "ShapeN"}
+"""What is done long before or after a stage is at work, and takes no time."""
+ONCE = -1
+"""The micro-batch of an update."""
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """An operation of a layer: its mark, its device, its micro-batch, and when it was executed."""
+
+    mark: Mark
+    device: str
+    micro_batch: int | None
+    span: Span
+
+
+def timeline_of(executed: Sequence[Executed], seats: Sequence[Seat], step: int, micro_batches: int) -> Timeline | None:
+    """The event about a step of which everything that was executed is given; None if no layer was seen at work.
+
+    `seats` are all of the model's, in order of their numbers.
+    """
+    found = list(_placed(executed, seats, micro_batches))
+    if not found:
+        return None
+    start = min(each.span[0] for each in found)
+    stages = stages_of(seats)
+    return Timeline(
+        step=step,
+        seconds=max(each.span[1] for each in found) - start,
+        micro_batches=micro_batches,
+        stages=[Stage(device=seats[numbers[0]].home, layers=[seats[n].path for n in numbers]) for numbers in stages],
+        tasks=list(_tasks(found, stages, start)),
+        busy=_busy(found),
+    )
+
+
+def stages_of(seats: Sequence[Seat]) -> list[list[int]]:
+    """The numbers of the seats, those that follow each other on one device together."""
+    stages: list[list[int]] = []
+    for seat in seats:
+        if stages and seats[stages[-1][-1]].home == seat.home:
+            stages[-1].append(seat.number)
+        else:
+            stages.append([seat.number])
+    return stages
+
+
+def micro_batches_of(names: Iterable[str]) -> dict[str, int]:
+    """The micro-batch of each scope that a forward pass was written down in, told by the names of its gradients."""
+    found: dict[str, int] = {}
+    for name in names:
+        match = _GRADIENTS.search(name)
+        if match:
+            found.setdefault(_root(match.group(2)), int(match.group(1) or 0))
+    return found
+
+
+def _placed(executed: Sequence[Executed], seats: Sequence[Seat], micro_batches: int) -> Iterator[_Placed]:
+    of_scope = micro_batches_of(each.name for each in executed)
+    for each in executed:
+        mark = mark_of(each.name)
+        if mark is not None and mark.seat < len(seats) and each.kind not in _NO_WORK:
+            number = 0 if micro_batches == 1 else _micro_batch(each.name, mark, of_scope)
+            micro_batch = ONCE if mark.way == "update" else number
+            yield _Placed(mark, _device(seats[mark.seat], mark), micro_batch, (each.begin, each.end))
+
+
+def _micro_batch(name: str, mark: Mark, of_scope: dict[str, int]) -> int | None:
+    match = _GRADIENTS.search(name)
+    if match:
+        return int(match.group(1) or 0)
+    return of_scope.get(_root(name)) if mark.way == "forward" else None
+
+
+def _root(name: str) -> str:
+    """The outermost scope, that of the model's call, without the loop over the steps."""
+    return _LOOP.sub("", name).partition("/")[0]
+
+
+def _device(seat: Seat, mark: Mark) -> str:
+    part = int(mark.part) if mark.part.isdecimal() else None
+    return seat.devices[part] if part is not None and part < len(seat.devices) else seat.home
+
+
+def _tasks(found: Sequence[_Placed], stages: Sequence[Sequence[int]], start: float) -> Iterator[StageSpan]:
+    stage_of = {number: place for place, numbers in enumerate(stages) for number in numbers}
+    spans: dict[tuple[int, str, int | None], list[Span]] = {}
+    for each in found:
+        spans.setdefault((stage_of[each.mark.seat], each.mark.way, each.micro_batch), []).append(each.span)
+    for (stage, way, micro_batch), mine in sorted(spans.items(), key=lambda item: min(item[1])):
+        begin, end = min(span[0] for span in mine) - start, max(span[1] for span in mine) - start
+        yield StageSpan(stage=stage, way=way, micro_batch=micro_batch, begin=begin, end=end, busy=covered(mine))
+
+
+def _busy(found: Sequence[_Placed]) -> dict[str, float]:
+    by_device: dict[str, list[Span]] = {}
+    for each in found:
+        by_device.setdefault(each.device, []).append(each.span)
+    return {device: covered(spans) for device, spans in sorted(by_device.items())}

@@ -1,0 +1,67 @@
+"""The question about layers' times, asked of a real TensorFlow process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpu_studio.placement.estimate import links_in, times_in
+from gpu_studio.plan import Carve, Data, Devices, Machine, Model, Plan, Training, logical_devices
+from gpu_studio.runs import answer_cache, ask
+from gpu_studio.runs.times_question import times_question
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+PLAN = Plan(
+    model=Model(name="mlp", options={"hidden": [16]}),
+    data=Data(name="digits"),
+    devices=Devices(carve=(Carve("CPU:0", (0, 0)),)),
+    training=Training(batch_size=32),
+)
+DEVICES = logical_devices(PLAN, Machine(cpu_cores=2))
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """The first answer, the second, and what was said on the way to the first."""
+    about, said = times_question(PLAN, Path("/nowhere"), DEVICES), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(answer_cache, "folder", lambda: tmp_path_factory.getbasetemp() / "answers")
+        first = ask.ask("times", about=about, progress=said.append, timeout=200.0)
+        return first, ask.ask("times", about=about, timeout=1.0), said
+
+
+def test_that_every_layer_has_a_time_forward_and_backward_and_those_with_weights_an_update(answers):
+    times = times_in(answers[0].value, DEVICES)["CPU:0"]
+    assert set(times) == {"flatten", "dense", "outputs"}
+    for name in ("dense", "outputs"):
+        each = times[name]
+        assert each.forward_fixed + 32 * each.forward_per_sample > 0
+        assert each.backward_fixed + 32 * each.backward_per_sample > 0
+        assert each.update > 0
+        assert each.share is not None
+        assert 0 < each.share <= 1
+    assert times["flatten"].update == 0
+
+
+def test_that_slices_of_a_processor_are_equally_fast_and_nothing_is_copied_between_them(answers):
+    times = times_in(answers[0].value, DEVICES)
+    assert times["CPU:0"] == times["CPU:1"]
+    assert links_in(answers[0].value, DEVICES) == {}
+
+
+def test_that_the_same_question_is_answered_with_what_was_kept(answers):
+    first, second, _ = answers
+    assert (first.kept, second.kept) == (False, True)
+    assert second.value == first.value
+
+
+def test_that_it_is_said_what_is_being_waited_for(answers):
+    assert answers[2] == [
+        "importing TensorFlow",
+        "building the model on CPU:0",
+        "training steps of 32 samples on CPU:0",
+        "training steps of 8 samples on CPU:0",
+        "training steps in 4 micro-batches on CPU:0",
+    ]

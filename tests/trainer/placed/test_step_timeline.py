@@ -1,0 +1,153 @@
+"""From what a profiler saw of one step to the timeline that is told; and no run that fails for it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+from gpu_studio.runs.events import Stage, StageSpan
+
+pytestmark = pytest.mark.slow
+
+LOOP = "while/body/_1/while"
+
+
+def seat(number, path, *devices):
+    return SimpleNamespace(number=number, path=path, devices=devices, home=devices[-1])
+
+
+SEATS = [seat(0, "one", "CPU:0"), seat(1, "two", "CPU:0"), seat(2, "three", "CPU:1")]
+
+
+def seen(*rows):
+    """Operations as (name, begin, end) with a type that is work."""
+    from gpu_studio.trainer.profiled import Executed
+
+    return [Executed(f"{LOOP}/{name}", float(begin), float(end), "MatMul") for name, begin, end in rows]
+
+
+def told(executed, micro_batches=2, seats=SEATS):
+    from gpu_studio.trainer.placed.step_timeline import timeline_of
+
+    return timeline_of(executed, seats, 7, micro_batches)
+
+
+STEP = seen(
+    ("model_1/one/placed.0.0/MatMul", 10, 11),
+    ("model_1/two/placed.1.0/MatMul", 11, 12),
+    ("model_3/one/placed.0.0/MatMul", 12, 13),
+    ("model_1/three/placed.2.0/MatMul", 12, 14),
+    ("gradients/while/model_1/three/placed.2.0/MatMul_grad/MatMul", 14, 15),
+    ("gradients_1/while/model_3/three/placed.2.0/MatMul_grad/MatMul", 16, 17),
+    ("adam/update.2.0/Sub", 17, 18),
+    ("loss/Mean", 18, 30),
+)
+
+
+def test_that_layers_on_one_device_are_a_stage_and_each_pass_of_a_micro_batch_is_a_task():
+    step = told(STEP)
+    assert step.stages == [Stage(device="CPU:0", layers=["one", "two"]), Stage(device="CPU:1", layers=["three"])]
+    assert [(task.stage, task.way, task.micro_batch, task.begin, task.end) for task in step.tasks] == [
+        (0, "forward", 0, 0.0, 2.0),
+        (0, "forward", 1, 2.0, 3.0),
+        (1, "forward", 0, 2.0, 4.0),
+        (1, "backward", 0, 4.0, 5.0),
+        (1, "backward", 1, 6.0, 7.0),
+        (1, "update", -1, 7.0, 8.0),
+    ]
+    assert (step.step, step.seconds, step.micro_batches) == (7, 8.0, 2)
+    assert step.busy == {"CPU:0": 3.0, "CPU:1": 5.0}
+
+
+def test_that_a_task_is_busy_only_while_it_computes():
+    rows = [("model/one/placed.0.0/MatMul", 0, 1), ("model/two/placed.1.0/MatMul", 5, 7)]
+    assert told(seen(*rows), 1).tasks == [
+        StageSpan(stage=0, way="forward", micro_batch=0, begin=0.0, end=7.0, busy=3.0)
+    ]
+
+
+def test_that_a_micro_batch_that_no_gradient_tells_of_is_left_out():
+    step = told(seen(("model_5/one/placed.0.0/MatMul", 0, 1)))
+    assert [task.micro_batch for task in step.tasks] == [None]
+
+
+def test_that_parts_of_a_layer_are_busy_on_their_own_devices():
+    split = [seat(0, "one", "CPU:0", "CPU:1")]
+    rows = [("model/one/placed.0.0/MatMul", 0, 2), ("model/one/placed.0.1/MatMul", 0, 3)]
+    assert told(seen(*rows, ("model/one/placed.0.join/Concat", 3, 4)), 1, split).busy == {"CPU:0": 2.0, "CPU:1": 4.0}
+
+
+def test_that_carrying_values_about_is_no_work():
+    from gpu_studio.trainer.profiled import Executed
+
+    early = Executed(f"{LOOP}/model_1/one/placed.0.0/ReadVariableOp", 0.0, 0.5, "ReadVariableOp")
+    assert told([early, *STEP]).tasks == told(STEP).tasks
+
+
+def test_that_of_a_step_in_which_no_layer_was_seen_nothing_is_told():
+    assert told(seen(("loss/Mean", 0, 1))) is None
+    assert told([]) is None
+
+
+def test_that_only_the_second_call_after_the_first_is_recorded():
+    from gpu_studio.trainer.placed.step_recorder import StepRecorder
+
+    recorder = StepRecorder(SEATS, 1, lambda _event: None)
+    assert [recorder.due() for _ in range(6)] == [False, True, False, False, False, False]
+
+
+@pytest.fixture
+def profiler(monkeypatch):
+    """Choose what the profiler does: nothing but see `STEP`, or fail."""
+    from gpu_studio.trainer.placed import step_recorder
+
+    def does(begin=None, end=None, executed=STEP):
+        @contextmanager
+        def profiled():
+            if begin:
+                raise begin
+            found = []
+            try:
+                yield found
+            finally:
+                if end:
+                    raise end
+                found += executed
+
+        monkeypatch.setattr(step_recorder, "profiled", profiled)
+        events = []
+        return step_recorder.StepRecorder(SEATS, 2, events.append), events
+
+    return does
+
+
+def test_that_what_was_seen_is_told(profiler):
+    recorder, events = profiler()
+    with recorder.recording(7):
+        assert events == []
+    assert events == [told(STEP)]
+
+
+@pytest.mark.parametrize("when", ["begin", "end"])
+def test_that_a_profiler_that_fails_costs_the_timeline_and_not_the_run(profiler, when):
+    recorder, events = profiler(**{when: RuntimeError("another profiler is running")})
+    done = []
+    with recorder.recording(7):
+        done.append("trained")
+    assert (done, events) == (["trained"], [])
+
+
+def test_that_what_cannot_be_read_costs_the_timeline_and_not_the_run(profiler):
+    recorder, events = profiler(executed=[None])
+    with recorder.recording(7):
+        pass
+    assert events == []
+
+
+def test_that_a_step_that_fails_fails_as_ever(profiler):
+    recorder, events = profiler()
+    with pytest.raises(ValueError, match="diverged"), recorder.recording(7):
+        raise ValueError("diverged")
+    assert events == []

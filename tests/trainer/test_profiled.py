@@ -1,0 +1,102 @@
+"""What TensorFlow's profiler wrote down, read: operations of a processor, kernels of a card; and a real profile."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+REAL = """
+import tensorflow as tf
+from gpu_studio.trainer.profiled import profiled
+
+@tf.function
+def step(x):
+    with tf.name_scope("here"):
+        return tf.matmul(x, x, name="product")
+
+step(tf.ones((64, 64)))
+with profiled() as executed:
+    for _ in range(3):
+        step(tf.ones((64, 64)))
+found = [each for each in executed if each.name == "here/product"]
+print(len(found), all("MatMul" in each.kind for each in found), all(each.end > each.begin for each in found))
+print(executed == sorted(executed, key=lambda each: each.begin))
+"""
+
+
+@pytest.fixture
+def space():
+    """A profile with one line of a processor and one of a card."""
+    from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
+
+    return XSpace()
+
+
+def plane(space, name, events, stats=()):
+    made = space.planes.add(name=name)
+    for number, stat in enumerate(("tf_op", "other", *stats)):
+        made.stat_metadata[number].name = stat
+    line = made.lines.add(timestamp_ns=2_000_000_000)
+    for number, (text, told) in enumerate(events):
+        made.event_metadata[number].name = text
+        event = line.events.add(metadata_id=number, offset_ps=10**12 * number, duration_ps=5 * 10**11)
+        for stat, value in told.items():
+            event.stats.add(metadata_id=stat, **value)
+    return made
+
+
+def test_that_operations_have_name_type_and_seconds_on_one_clock(space):
+    from gpu_studio.trainer.profiled import Executed, executed_in
+
+    plane(space, "/host:CPU", [("a/b/MatMul:MatMul", {}), ("a/c/relu:Relu", {})])
+    assert executed_in(space) == [
+        Executed("a/b/MatMul", 2.0, 2.5, "MatMul"),
+        Executed("a/c/relu", 3.0, 3.5, "Relu"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["ExecutorState::Process", "Session Run: 3", "matmul", "a:", "tsl::x:y"])
+def test_that_what_the_host_does_besides_is_no_operation(space, text):
+    from gpu_studio.trainer.profiled import executed_in
+
+    plane(space, "/host:CPU", [(text, {})])
+    assert executed_in(space) == []
+
+
+def test_that_of_a_card_the_kernels_count_and_not_their_launching(space):
+    from gpu_studio.trainer.profiled import Executed, executed_in
+
+    plane(space, "/host:CPU", [("a/MatMul:MatMul", {}), ("a/Range:Range", {})])
+    gemm = ("ampere_sgemm_128x64", {0: {"str_value": "a/MatMul:MatMul"}})
+    copy = ("MemcpyH2D", {1: {"str_value": "no operation"}})
+    plane(space, "/device:GPU:0", [gemm, copy])
+    assert executed_in(space) == [
+        Executed("a/MatMul", 2.0, 2.5, "MatMul"),
+        Executed("a/Range", 3.0, 3.5, "Range"),
+    ]
+
+
+def test_that_a_kernel_names_its_operation_by_reference_or_without_its_type_too(space):
+    from gpu_studio.trainer.profiled import executed_in
+
+    events = [("sgemm", {0: {"ref_value": 2}}), ("relu", {0: {"str_value": "a/relu"}})]
+    plane(space, "/device:GPU:0", events, stats=("a/MatMul:MatMul",))
+    assert [(each.name, each.kind) for each in executed_in(space)] == [("a/MatMul", "MatMul"), ("a/relu", "")]
+
+
+def test_that_other_planes_are_left_alone(space):
+    from gpu_studio.trainer.profiled import executed_in
+
+    plane(space, "/host:metadata", [("a/MatMul:MatMul", {})])
+    assert executed_in(space) == []
+
+
+def test_that_a_real_profile_has_every_execution_once_and_leaves_no_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", REAL], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["3 True True", "True"]
+    assert not list(tmp_path.iterdir())
