@@ -148,7 +148,6 @@ _LATER = {
     "multi_worker": "A run here is one process on one machine; several workers come with a later version.",
     "parameter_server": "A run here is one process on one machine; workers and servers come with a later version.",
     "tpu": "There is no TPU here: runs use this machine's CPU and its NVIDIA cards.",
-    "placed": "Training with layers on devices of their own comes with a later version.",
 }
 
 

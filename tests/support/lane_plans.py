@@ -40,6 +40,20 @@ MLP = ModelGraph(
     (3,),
     3136,
 )
+SMALL = ModelGraph(
+    "mlp",
+    (
+        FLATTEN,
+        dense("dense", "flatten", units=16, before=784),
+        dense("dense_1", "dense", units=16, before=16),
+        dense("dense_2", "dense_1", units=16, before=16),
+        dense("outputs", "dense_2", units=10, before=16),
+    ),
+    (28, 28, 1),
+    (10,),
+    3136,
+)
+"""The built-in mlp with three hidden layers of 16 units, for the digits."""
 LAYERS = tuple(layer.name for layer in MLP.layers)
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from carve_window import Exposed, tell
 from edited_part import Told
-from lane_plans import MACHINE, facts_of, placed_plan
+from lane_plans import LAYERS, MACHINE, SMALL, facts_of, placed_plan
 from plan_bench import Bench
 from PySide6.QtCore import QPoint, QSocketNotifier, QTimer
 from PySide6.QtGui import QKeySequence, QShortcut
@@ -23,8 +23,6 @@ from gpu_studio.plan import Model, Plan, Training, dumps
 from gpu_studio.ui.app import make_application
 from gpu_studio.ui.pages.plan.layers_tab import LayersTab
 from gpu_studio.ui.theme.manager import ThemeManager
-
-LAYERS = ("flatten", "dense", "dense_1", "dense_2", "outputs")
 
 
 def plan() -> Plan:
@@ -40,7 +38,7 @@ class Window:
         self.tab, self.reader = LayersTab(theme), Told()
         self.tab.set_facts(self.reader)
         self.bench = Bench(plan(), MACHINE, self.tab)
-        self.reader.tell(facts_of())
+        self.reader.tell(facts_of(SMALL))
         self._over = ("", "")
         document = self.bench.document
         QShortcut(QKeySequence("Ctrl+Z"), self.bench, document.undo_stack.undo)

@@ -29,6 +29,7 @@ def add_tabs(
     )
     strategy = _with_facts(lambda: _strategy(theme, checkup), facts)
     workspace.add("Strategy", strategy, "How the work is spread over the devices")
+    workspace.add("Layers", _with_facts(lambda: _layers(theme), facts), "Which layer runs on which device")
     workspace.add("File", lambda: _file(actions), "The plan as the text of its file")
     workspace.add("Changes", lambda: _changes(actions), "What is different from the plan's file, or another plan")
 
@@ -72,6 +73,12 @@ def _strategy(theme: ThemeManager, checkup: Checkup) -> QWidget:
     tab = StrategyTab(theme)
     tab.set_checkup(checkup)
     return tab
+
+
+def _layers(theme: ThemeManager) -> QWidget:
+    from gpu_studio.ui.pages.plan.layers_tab import LayersTab
+
+    return LayersTab(theme)
 
 
 def _file(actions: ActionSet) -> QWidget:

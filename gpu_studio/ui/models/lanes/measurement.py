@@ -1,0 +1,23 @@
+"""What was measured of a plan's layers and of the links between devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu_studio.placement.estimate import Times, links_in, times_in
+from gpu_studio.plan import LogicalDevice
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """The times of layers, by logical device and layer, and the bytes/s to each physical device from another."""
+
+    times: Mapping[str, Times]
+    links: Mapping[str, float] = field(default_factory=dict)
+
+
+def measurement_in(answer: Mapping[str, Any], devices: Sequence[LogicalDevice]) -> Measurement:
+    """What the trainer answered about these devices. Raises ValueError if it is no such answer."""
+    return Measurement(times_in(answer, devices), links_in(answer, devices))

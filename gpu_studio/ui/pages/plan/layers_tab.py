@@ -1,0 +1,229 @@
+"""The Layers tab: which layer runs on which device, by dragging, and what comes of it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
+from PySide6.QtWidgets import QApplication, QStackedWidget, QVBoxLayout, QWidget
+
+from gpu_studio.placement.schedule import Timeline
+from gpu_studio.placement.search import Objective
+from gpu_studio.plan import Problem, logical_devices
+from gpu_studio.ui.models.edits.placing import take_off, use_instead
+from gpu_studio.ui.models.lanes.forecast import Forecast, better
+from gpu_studio.ui.models.lanes.placing_job import Outcome, Wish, placed_for
+from gpu_studio.ui.models.lanes.scene import Scene, scene_of
+from gpu_studio.ui.models.lanes.step_maker import StepMaker
+from gpu_studio.ui.models.lanes.words import faster_in_words, label_of
+from gpu_studio.ui.models.lanes.worker import Worker
+from gpu_studio.ui.models.plan_facts import FactsReader
+from gpu_studio.ui.models.plan_view import Change, PlanView
+from gpu_studio.ui.models.times_reader import TimesReader
+from gpu_studio.ui.pages.plan.facts_bar import FactsBar
+from gpu_studio.ui.pages.plan.lanes.crossings import Crossings
+from gpu_studio.ui.pages.plan.lanes.note import Note
+from gpu_studio.ui.pages.plan.lanes.start_panel import StartPanel
+from gpu_studio.ui.pages.plan.lanes.step_line import StepLine
+from gpu_studio.ui.pages.plan.lanes.toolbar import Toolbar
+from gpu_studio.ui.pages.plan.scrolled import Scrolled
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.theme.tokens import GRID
+from gpu_studio.ui.units import plural
+from gpu_studio.ui.widgets.lanes.graph_view import GraphView
+from gpu_studio.ui.widgets.lanes.lane_grid import LaneGrid
+from gpu_studio.ui.widgets.lanes.timeline_view import TimelineView
+from gpu_studio.ui.widgets.problem_line import ProblemLine
+
+PART = "distribution.placed"
+UNKNOWN_YET = "The model's layers are not known yet"
+
+
+class LayersTab(QWidget):
+    """`edited(Change)` is what a person wants. `set_facts` brings what TensorFlow tells of the model."""
+
+    edited = Signal(object)
+
+    def __init__(self, theme: ThemeManager, times: TimesReader | None = None, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._view: PlanView | None = None
+        self._reader: FactsReader | None = None
+        self._scene: Scene | None = None
+        self._said = self._refused = ""
+        self.times = times or TimesReader(parent=self)
+        self.steps, self.worker = StepMaker(self), Worker("placing", self)
+        self.bar, self.start = FactsBar("the model's layers"), StartPanel()
+        self.toolbar, self.line = Toolbar(), StepLine(self.times)
+        self.problem, self.remark, self.note = ProblemLine(theme), Note(), Note()
+        self.grid, self.graph = LaneGrid(theme), GraphView(theme)
+        self.timeline, self.crossings = TimelineView(theme), Crossings()
+        self._lay_out()
+        self._connect()
+
+    def show_view(self, view: PlanView) -> None:
+        """Show where the plan's layers run."""
+        if self._view is None or view.plan != self._view.plan:
+            self.worker.forget()
+            self._refused = self._said = ""
+        self._view = view
+        # All is shown once, below, whether there are other times now or not.
+        self.times.blockSignals(True)
+        self.times.follow(view.plan, view.base, logical_devices(view.plan, view.machine))
+        self.times.blockSignals(False)
+        self._show()
+
+    def set_facts(self, reader: FactsReader) -> None:
+        """Follow what TensorFlow tells of the plan."""
+        self._reader = reader
+        reader.changed.connect(self._show)
+        self._show()
+
+    def close_readers(self) -> None:
+        """Leave no thread and no process behind."""
+        self.times.close()
+        self.steps.close()
+        self.worker.close()
+
+    # Showing
+
+    def _show(self) -> None:
+        view = self._view
+        if view is None:
+            return
+        facts = self._reader.facts if self._reader else None
+        placed = view.plan.distribution.strategy == "placed"
+        self._scene = scene_of(view, facts, self.times.known) if placed else None
+        known = facts is not None and facts.graph is not None
+        if self._reader is not None:
+            errors = (facts.data_error or facts.model_error, facts.advice) if facts else ("", ())
+            self.bar.show_reader(self._reader, *errors, known=known)
+        self.start.setVisible(not placed)
+        self.start.show_plan(view.plan, self._why_not())
+        for part in (self.toolbar, self.line, self._pages):
+            part.setVisible(placed and known)
+        self._show_scene(view)
+
+    def _show_scene(self, view: PlanView) -> None:
+        scene = self._scene
+        self.toolbar.show_view(view)
+        self.toolbar.place.allow(self._why_not())
+        self.line.show_view(view)
+        if scene is not None:
+            self.grid.show_board(scene.board, scene.ground)
+            self.graph.show_graph(scene.graph, scene.board)
+        self._show_problems()
+        self._show_step(None, None)
+        self.steps.make(scene.forecast if scene else None)
+
+    def _show_step(self, found: Forecast | None, step: Timeline | None) -> None:
+        self.toolbar.show_step(found, step)
+        self.line.show_step(found, step)
+        self.crossings.show_step(found)
+        self.timeline.setVisible(self._scene is not None and self._scene.forecast is not None)
+        if found is not None and step is not None:
+            self.timeline.show_step(found, step)
+        self._show_note(found, step)
+
+    def _show_note(self, found: Forecast | None, step: Timeline | None) -> None:
+        """Say that another way would be faster."""
+        other = better(found, step) if found and step else None
+        if other is None or step is None:
+            self.note.say("")
+            return
+        change = Change(lambda plan: use_instead(plan, other.strategy, other.devices), label_of(other).lower())
+        self.note.say(faster_in_words(other, step), "warning", label_of(other), lambda: self.edited.emit(change))
+
+    def _show_problems(self) -> None:
+        """Say what is wrong with the placement, what was refused, and what Place for me came to."""
+        view, scene = self._view, self._scene
+        wrong = view.problems_at(PART) if view and scene else ()
+        said = tuple(_said(each) for each in wrong[:3])
+        self.problem.say(said or tuple(filter(None, (self._refused, self.times.error if scene else ""))))
+        unknown = scene.board.unknown if scene else ()
+        if unknown:
+            what = unknown[0] if len(unknown) == 1 else f"{unknown[0]} and {plural(len(unknown) - 1, 'other layer')}"
+            text = f"The plan places {what}, which the model does not have: it could not be trained."
+            change = Change(lambda plan: take_off(plan, unknown), "take unknown layers out")
+            self.remark.say(text, "bad", "Take out", lambda: self.edited.emit(change))
+        else:
+            self.remark.say("finding a placement…" if self.worker.busy else self._said)
+
+    def _why_not(self) -> str:
+        """Why the layers cannot be placed now."""
+        view, facts = self._view, self._reader.facts if self._reader else None
+        if facts is None or facts.graph is None or not facts.graph.layers:
+            return UNKNOWN_YET
+        return "The batch size must be 1 or more" if view and view.plan.training.batch_size < 1 else ""
+
+    # What a person wants
+
+    def _place(self, objective: Objective = "fastest") -> None:
+        view, facts = self._view, self._reader.facts if self._reader else None
+        if view is None or facts is None or facts.model is None:
+            return
+        keep = self.toolbar.place.keep
+        wish = Wish(view.plan, view.machine, facts.model, self.times.known, objective, keep)
+        self.worker.start(lambda: placed_for(wish))
+        self._show_problems()
+
+    def _placed(self, result: object) -> None:
+        if isinstance(result, Exception):
+            raise result
+        if not isinstance(result, Outcome):
+            return
+        if result.change is None:
+            self._refused = result.said
+        else:
+            self.edited.emit(result.change)
+            # After the change, whose showing takes away what was said of the plan before.
+            self._said = result.said
+        self._show_problems()
+
+    def _refuse(self, text: str) -> None:
+        self._refused = text
+        self._show_problems()
+        if text:
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, text))
+
+    def _open(self, name: str) -> None:
+        self._pages.setCurrentIndex(["lanes", "graph"].index(name))
+
+    def _connect(self) -> None:
+        for part in (self.toolbar, self.line, self.grid):
+            part.edited.connect(self.edited)
+        self.toolbar.view_chosen.connect(self._open)
+        self.toolbar.place.wanted.connect(self._place)
+        self.start.button.clicked.connect(lambda: self._place())
+        self.grid.refused.connect(self._refuse)
+        self.grid.chosen.connect(self.graph.select)
+        self.graph.chosen.connect(self.grid.select)
+        self.graph.sent.connect(self.grid.send)
+        self.graph.menu_asked.connect(self.grid.open_menu)
+        self.times.changed.connect(self._show)
+        self.steps.made.connect(self._show_step)
+        self.steps.waiting.connect(self.timeline.wait)
+        self.worker.done.connect(self._placed)
+        if (application := QApplication.instance()) is not None:
+            application.aboutToQuit.connect(self.close_readers)
+
+    def _lay_out(self) -> None:
+        area = Scrolled()
+        area.column.setContentsMargins(0, 0, GRID // 2, 0)
+        area.column.addWidget(self.grid, 1)
+        for below in (self.timeline, self.note, self.crossings):
+            area.column.addWidget(below)
+        self._pages = QStackedWidget()
+        self._pages.setObjectName("plain")
+        self._pages.addWidget(area)
+        self._pages.addWidget(self.graph)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, GRID // 2, 0, 0)
+        column.setSpacing(GRID // 2 + 2)
+        for part in (self.bar, self.toolbar, self.line, self.problem, self.remark):
+            column.addWidget(part)
+        column.addWidget(self.start, 1)
+        column.addWidget(self._pages, 1)
+
+
+def _said(problem: Problem) -> str:
+    where = problem.field.removeprefix(f"{PART}.").replace("layers.", "layer ")
+    return f"{where}: {problem.received}: {problem.advice}"

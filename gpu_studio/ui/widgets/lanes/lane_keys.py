@@ -1,0 +1,29 @@
+"""The keys that move what is selected to another device."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeyEvent, QKeySequence
+
+GONE = (Qt.Key.Key_Delete, Qt.Key.Key_Backspace)
+_CTRL, _ALT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.AltModifier
+_KEYPAD = Qt.KeyboardModifier.KeypadModifier
+
+
+def held(event: QKeyEvent) -> Qt.KeyboardModifier:
+    """The keys held with this one; that it is on the keypad is no matter."""
+    return event.modifiers() & ~_KEYPAD
+
+
+def digit(event: QKeyEvent) -> tuple[int, bool] | None:
+    """The device that Ctrl and a digit means, from 0 on, and whether it is to have a part: with Alt too."""
+    number = event.key() - int(Qt.Key.Key_1)
+    if held(event) in (_CTRL, _CTRL | _ALT) and 0 <= number < 9:
+        return number, bool(held(event) & _ALT)
+    return None
+
+
+def is_ours(event: QKeyEvent) -> bool:
+    """Whether a key means something here, so that it must not be the window's."""
+    gone = not held(event) and event.key() in GONE
+    return gone or digit(event) is not None or event.matches(QKeySequence.StandardKey.SelectAll)

@@ -1,0 +1,122 @@
+"""How a layer looks in a lane."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+
+from gpu_studio.ui.models import figures
+from gpu_studio.ui.models.lanes.board import Item
+from gpu_studio.ui.models.lanes.rows import ITEM
+from gpu_studio.ui.theme.fonts import FontRole, font
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.theme.palette import mix, readable
+from gpu_studio.ui.theme.tokens import Tokens
+
+GAP = 4
+SIDE = 8
+_HIGH, _LOW = 46, 24
+_RADIUS = 7.0
+_STRIPE = 4.0
+_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+
+
+class LayerDelegate(QStyledItemDelegate):
+    """Paints name and share of the time, and under them kind and bytes; `compact` leaves the second line out."""
+
+    def __init__(self, theme: ThemeManager, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.compact = False
+
+    def sizeHint(  # noqa: N802 - Qt's name
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> QSize:
+        """One line or two, and the gap below."""
+        del option, index
+        return QSize(80, (_LOW if self.compact else _HIGH) + (2 if self.compact else GAP))
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        """Draw the layer."""
+        item = index.data(ITEM)
+        if not isinstance(item, Item):
+            return
+        gap = 2 if self.compact else GAP
+        box = QRectF(option.rect).adjusted(SIDE + 0.5, 0.5, -SIDE - 0.5, -gap - 0.5)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        state = option.state
+        focused = bool(state & QStyle.StateFlag.State_HasFocus)
+        chosen = bool(state & QStyle.StateFlag.State_Selected)
+        draw_box(painter, box, item, self._theme.tokens, chosen=chosen)
+        if focused:
+            painter.setPen(QPen(QColor(self._theme.tokens.accent), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(box, _RADIUS, _RADIUS)
+        inside = box.adjusted(_STRIPE + 6, 0, -6, 0)
+        draw_words(painter, inside, item, self._theme.tokens, compact=self.compact, chosen=chosen)
+        painter.restore()
+
+
+def draw_box(painter: QPainter, box: QRectF, item: Item, tokens: Tokens, *, chosen: bool) -> None:
+    """Draw the frame with the device's stripe; a layer that the plan leaves out has a broken frame."""
+    colour = tokens.muted if item.place is None else tokens.device_colour(item.place)
+    ground = _ground(tokens, chosen=chosen)
+    outline = QPainterPath()
+    outline.addRoundedRect(box, _RADIUS, _RADIUS)
+    painter.fillPath(outline, QColor(ground))
+    painter.save()
+    painter.setClipPath(outline)
+    painter.fillRect(QRectF(box.left(), box.top(), _STRIPE, box.height()), QColor(colour))
+    painter.restore()
+    pen = QPen(QColor(tokens.accent if chosen else tokens.line), 1)
+    pen.setStyle(Qt.PenStyle.DashLine if item.goes_to else Qt.PenStyle.SolidLine)
+    painter.strokePath(outline, pen)
+
+
+def draw_words(painter: QPainter, room: QRectF, item: Item, tokens: Tokens, *, compact: bool, chosen: bool) -> None:
+    """Write the layer's name and figures."""
+    if compact:
+        _write(
+            painter, room, item.layer, item.percent, ("mono_caption", "caption"), tokens.text, may_cut=item.is_notable
+        )
+        return
+    half = room.height() / 2
+    top = QRectF(room.left(), room.top() + 3, room.width(), half - 3)
+    below = QRectF(room.left(), room.top() + half, room.width(), half - 4)
+    _write(painter, top, item.layer, item.percent, ("mono", "text"), tokens.text)
+    words = item.goes_to or item.kind
+    ink = readable(tokens.muted, _ground(tokens, chosen=chosen), tokens.text)
+    _write(painter, below, words, figures.size(item.bytes), ("caption", "caption"), ink, may_cut=False)
+
+
+def _ground(tokens: Tokens, *, chosen: bool) -> str:
+    return mix(tokens.accent, tokens.surface, 0.2) if chosen else tokens.raised
+
+
+def _write(
+    painter: QPainter,
+    line: QRectF,
+    left: str,
+    right: str,
+    roles: tuple[FontRole, FontRole],
+    colour: str,
+    *,
+    may_cut: bool = True,
+) -> None:
+    """Words at the left and a figure at the right, which goes where it would cut words that it may not, or half."""
+    painter.setFont(font(roles[1]))
+    painter.setPen(QColor(colour))
+    taken = painter.fontMetrics().horizontalAdvance(right) + 6 if right else 0
+    painter.setFont(font(roles[0]))
+    wide = painter.fontMetrics().horizontalAdvance(left)
+    if wide + taken > line.width() and (not may_cut or taken > line.width() / 2):
+        taken, right = 0, ""
+    cut = painter.fontMetrics().elidedText(left, Qt.TextElideMode.ElideMiddle, int(line.width() - taken))
+    painter.drawText(line, _LEFT, cut)
+    painter.setFont(font(roles[1]))
+    painter.drawText(line, _RIGHT, right)

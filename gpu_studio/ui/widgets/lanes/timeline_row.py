@@ -1,0 +1,119 @@
+"""What one device does in a predicted step, as blocks along the time."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from gpu_studio.placement.schedule import Task, Timeline
+from gpu_studio.ui.models.lanes.forecast import Forecast
+from gpu_studio.ui.models.lanes.tracks import tracks_of
+from gpu_studio.ui.models.lanes.words import row_in_words, task_in_words
+from gpu_studio.ui.theme.fonts import font
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.theme.palette import mix
+from gpu_studio.ui.theme.tokens import Tokens
+
+LEFT = 52.0
+_HEIGHT = 18
+_BLOCK = 14.0
+_SHADES = {"forward": 0.92, "backward": 0.52, "update": 0.28}
+
+
+class TimelineRow(QWidget):
+    """Paints a device's tasks in its colour: forward strong, backward fainter, the update faintest."""
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._place = 0
+        self._found: Forecast | None = None
+        self._seconds = 0.0
+        self.tasks: tuple[Task, ...] = ()
+        self._tracks: tuple[int, ...] = ()
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        theme.changed.connect(self.update)
+
+    def show_step(self, place: int, found: Forecast, step: Timeline) -> None:
+        """Show what the device at this place does in the step."""
+        self._place, self._found, self._seconds = place, found, step.seconds
+        self.tasks = tuple(sorted((task for task in step.tasks if task.device == place), key=lambda task: task.begin))
+        self._tracks = tracks_of(self.tasks)
+        self.setAccessibleName(f"predicted step on {found.devices[place].name}")
+        self.setAccessibleDescription(row_in_words(place, found, step))
+        self.update()
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """A block's height."""
+        return QSize(200, _HEIGHT)
+
+    def task_at(self, x: float, y: float) -> Task | None:
+        """The task that is drawn there; of two that overlap the one whose track is at y; None where nothing is done."""
+        whole = self.width() - LEFT
+        at = (x - LEFT) / whole * self._seconds if whole > 0 else 0.0
+        track = int((y - (self.height() - _BLOCK) / 2) / _BLOCK * self._depth)
+        there = [(abs(each - track), task) for each, task in zip(self._tracks, self.tasks, strict=True)
+                 if task.begin <= at < task.end]  # fmt: skip
+        return min(there, key=lambda each: each[0])[1] if there else None
+
+    @property
+    def _depth(self) -> int:
+        """How many tracks there are."""
+        return max(self._tracks, default=0) + 1
+
+    def event(self, event: QEvent) -> bool:
+        """Say what is done where the pointer rests."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self._found is not None:
+            task = self.task_at(event.pos().x(), event.pos().y())
+            said = task_in_words(task, self._found) if task else self.accessibleDescription()
+            QToolTip.showText(event.globalPos(), said, self)
+            return True
+        return super().event(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw the name and the blocks."""
+        del event
+        if self._found is None:
+            return
+        tokens = self._theme.tokens
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(font("mono_caption"))
+        painter.setPen(QColor(tokens.accent if self.hasFocus() else tokens.muted))
+        painter.drawText(QRectF(0, 0, LEFT, self.height()), Qt.AlignmentFlag.AlignVCenter, self._name())
+        room = QRectF(LEFT, (self.height() - _BLOCK) / 2, self.width() - LEFT, _BLOCK)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(tokens.raised))
+        painter.drawRoundedRect(room, 3, 3)
+        self._draw_tasks(painter, room, tokens)
+
+    def _name(self) -> str:
+        return self._found.devices[self._place].name if self._found else ""
+
+    def _draw_tasks(self, painter: QPainter, room: QRectF, tokens: Tokens) -> None:
+        """Draw each task that is wide enough to be seen; of several in one pixel the first."""
+        scale = room.width() / self._seconds if self._seconds else 0.0
+        colours = _colours(tokens.device_colour(self._place), tokens)
+        drawn = [-1.0] * self._depth
+        high = room.height() / self._depth
+        for task, track in zip(self.tasks, self._tracks, strict=True):
+            left, right = room.left() + task.begin * scale, room.left() + task.end * scale
+            if right <= drawn[track] or right - left < 0.05:
+                continue
+            left = max(left, drawn[track])
+            gap = 1.5 if right - left > 5 else 0.0
+            painter.setBrush(QColor(colours[task.what]))
+            block = QRectF(left, room.top() + track * high, max(1.0, right - left - gap), high - self._between)
+            painter.drawRoundedRect(block, 2, 2)
+            drawn[track] = max(right, left + 1.0)
+
+    @property
+    def _between(self) -> float:
+        """The gap between tracks."""
+        return 1.0 if self._depth > 1 else 0.0
+
+
+def _colours(colour: str, tokens: Tokens) -> dict[str, str]:
+    return {what: mix(colour, tokens.surface, share) for what, share in _SHADES.items()}

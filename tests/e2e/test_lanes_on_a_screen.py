@@ -1,0 +1,132 @@
+"""Layers dragged with a real pointer under a real X server; then trained, and found where the lanes have them."""
+
+from __future__ import annotations
+
+import json
+import select
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lane_plans import SMALL
+from real_runs import PATIENCE_S
+from training_runs import trained
+
+from gpu_studio.placement.transfers import transfers
+from gpu_studio.plan import Plan, loads
+from gpu_studio.runs import events
+
+PROGRAM = Path(__file__).parents[1] / "support" / "lanes_window.py"
+ROOT = Path(__file__).parents[2]
+Told = dict[str, Any]
+
+
+@pytest.fixture
+def program(x_environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A window with the layers of an mlp, all on the first of two logical CPUs."""
+    environment = {**x_environment, "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}"}
+    with subprocess.Popen(
+        [sys.executable, str(PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, bufsize=0,
+    ) as child:  # fmt: skip
+        try:
+            yield child
+        finally:
+            child.stdin.close()
+            try:
+                child.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+
+
+@pytest.fixture
+def xdotool(x_environment: dict[str, str]) -> Callable[..., None]:
+    """Move the real pointer and press real keys."""
+
+    def run(*words: object) -> None:
+        subprocess.run(["xdotool", *map(str, words)], env=x_environment, check=True, timeout=PATIENCE_S)
+
+    return run
+
+
+def told(program: subprocess.Popen[bytes], wanted: Callable[[Told], bool]) -> Told:
+    """The next thing that the program tells and that is as wanted."""
+    while True:  # unbuffered: what is read ahead would not be seen by select
+        ready, _, _ = select.select([program.stdout], [], [], PATIENCE_S)
+        line = program.stdout.readline() if ready else b""
+        assert line, "the window ended, or did not tell what was waited for"
+        facts: Told = json.loads(line)
+        if wanted(facts):
+            return facts
+
+
+def has_steps(count: int) -> Callable[[Told], bool]:
+    return lambda facts: facts.get("steps") == count
+
+
+def saying(words: str) -> Callable[[Told], bool]:
+    return lambda facts: words in (facts.get("over"), facts.get("why_not"))
+
+
+def places(facts: Told) -> dict[str, tuple[str, ...]]:
+    placed = loads(facts["plan"]).distribution.placed
+    assert placed is not None
+    return dict(placed.layers)
+
+
+def drag(xdotool: Callable[..., None], start: list[int], end: list[int]) -> None:
+    """Press, and go there in steps, as a hand does; the button stays pressed."""
+    xdotool("mousemove", *start, "mousedown", 1)
+    for part in range(1, 6):
+        xdotool("mousemove", *(a + (b - a) * part // 5 for a, b in zip(start, end, strict=True)))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+def test_that_layers_dragged_on_the_screen_run_where_they_were_dropped(program, xdotool, tmp_path) -> None:
+    at = told(program, has_steps(0))
+    start = places(at)
+    xdotool("mousemove", *at["layers"]["dense_1"]["CPU:0"], "click", 1)
+    for name in ("dense_2", "outputs"):
+        xdotool("keydown", "ctrl", "mousemove", *at["layers"][name]["CPU:0"], "click", 1, "keyup", "ctrl")
+    drag(xdotool, at["layers"]["dense_2"]["CPU:0"], at["lanes"]["CPU:1"])
+    told(program, saying("drop to run on CPU:1"))
+    xdotool("mouseup", 1)
+    at = told(program, has_steps(1))
+    assert places(at) == {**start, **dict.fromkeys(("dense_1", "dense_2", "outputs"), ("CPU:1",))}
+
+    xdotool("keydown", "alt")
+    drag(xdotool, at["layers"]["flatten"]["CPU:0"], at["lanes"]["CPU:1"])
+    told(program, saying("The layer flatten cannot be split: a Flatten has no units of its own."))
+    xdotool("mouseup", 1)
+    drag(xdotool, at["layers"]["dense"]["CPU:0"], at["lanes"]["CPU:1"])
+    told(program, saying("drop to split over CPU:0 and CPU:1"))
+    xdotool("mouseup", 1, "keyup", "alt")
+    at = told(program, has_steps(2))
+    assert places(at)["dense"] == ("CPU:0", "CPU:1")
+
+    chosen = loads(at["plan"])
+    xdotool("key", "ctrl+z", "key", "ctrl+z")
+    assert places(told(program, has_steps(0))) == start
+    assert_runs_there(chosen, tmp_path)
+
+
+def assert_runs_there(plan: Plan, folder: Path) -> None:
+    """Train the plan, and hold what TensorFlow executed against where its layers are placed."""
+    placed = plan.distribution.placed
+    assert placed is not None
+    told_of = trained(plan, folder).one(events.Placement)
+    assert {each.layer: tuple(each.devices) for each in told_of.asked} == placed.layers
+    ran: dict[str, set[str]] = {}
+    for layer, _, device, _ in told_of.rows:
+        ran.setdefault(layer, set()).add(device)
+    assert {layer: ran[layer] for layer in placed.layers if layer in ran} == {
+        layer: set(devices) for layer, devices in placed.layers.items() if layer in ran
+    }
+    assert {"dense", "dense_1", "dense_2", "outputs"} <= set(ran)
+    # What the tab predicts to cross is, to the byte, what TensorFlow's own graphs send.
+    predicted = sum(each.bytes for each in transfers(SMALL, placed.layers, plan.training.batch_size))
+    crossed = [each.bytes for each in told_of.crossings if each.way in ("forward", "backward")]
+    assert sum(size or 0 for size in crossed) == predicted > 0
