@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio.export.source import Source, source_of
-from gpu_studio.plan import Machine, Plan
+from gpu_studio.plan import Machine, Placed, Plan
 from gpu_studio.plan.catalogue import MODELS
 from gpu_studio.plan.rules.distribution_rules import SPREADING
 from gpu_studio.plan.rules.training_rules import CLIPPING
@@ -33,6 +33,27 @@ class Facts:
     def several(self) -> bool:
         """Whether there may be more than one replica."""
         return self.plan.distribution.strategy in SPREADING
+
+    @property
+    def under_strategy(self) -> bool:
+        """Whether there is a strategy of `tf.distribute`."""
+        return self.plan.distribution.strategy not in ("none", "placed")
+
+    @property
+    def placed(self) -> Placed | None:
+        """Where the layers are, if each is on a device of its own choosing."""
+        return self.plan.distribution.placed if self.plan.distribution.strategy == "placed" else None
+
+    @property
+    def micro_batches(self) -> int:
+        """In how many parts a batch goes through a placed model."""
+        return self.placed.micro_batches if self.placed else 1
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The logical devices that the plan names; empty if it leaves them to the script."""
+        layers = self.placed.layers if self.placed else {}
+        return tuple(each for on in layers.values() for each in on) or self.plan.distribution.devices
 
     @property
     def validates(self) -> bool:
@@ -63,6 +84,11 @@ class Facts:
     def keeps_statistics(self) -> bool:
         """Whether layers keep statistics of what they saw."""
         return self.from_file or self.plan.model.name in _NORMALISING
+
+    @property
+    def catches(self) -> bool:
+        """Whether a placed model's layers may not write what they change, or do not read their own random states."""
+        return self.draws or (self.micro_batches > 1 and self.keeps_statistics)
 
     @property
     def scales(self) -> bool:

@@ -80,4 +80,6 @@ def _wrapped(found: re.Match[str]) -> str:
         return found.group()
     before = found["indent"] + "# "
     text = " ".join(line.removeprefix(before) for line in lines)
-    return textwrap.fill(text, WIDTH, initial_indent=before, subsequent_indent=before, break_long_words=False)
+    return textwrap.fill(
+        text, WIDTH, initial_indent=before, subsequent_indent=before, break_long_words=False, break_on_hyphens=False
+    )

@@ -9,6 +9,7 @@ from gpu_studio.export.filling import fill
 from gpu_studio.export.layout import call
 from gpu_studio.export.literals import literal
 from gpu_studio.export.models import convolutional, dense, residual, transformer
+from gpu_studio.export.models.piece import Piece
 from gpu_studio.export.paths import located
 
 _BUILD = """\
@@ -57,7 +58,7 @@ def model(facts: Facts) -> str:
     """The function `build_model`, and before it what it is made of."""
     if facts.from_file:
         return _loaded(located("model.file", str(facts.plan.model.file), facts.base))
-    piece = _PIECES[str(facts.plan.model.name)](facts)
+    piece = piece_of(facts)
     classes = facts.source.task == "classes"
     mixed = facts.plan.training.mixed_precision
     return fill(
@@ -74,6 +75,11 @@ def model(facts: Facts) -> str:
         float=', dtype="float32"' if mixed else "",
         name=literal(facts.plan.model.name),
     )
+
+
+def piece_of(facts: Facts) -> Piece:
+    """What makes a built-in model the one that it is."""
+    return _PIECES[str(facts.plan.model.name)](facts)
 
 
 def parameters(facts: Facts) -> list[str]:

@@ -27,6 +27,23 @@ def share_out(strategy, x, y):
 
 """
 
+_CUT = """\
+def cut(x, y):
+    \"\"\"The batch in even micro-batches, with the weights of their samples.\"\"\"
+    micro_batches = []
+    for rows in np.array_split(np.arange(len(x)), MICRO_BATCHES):
+        # Where no sample is left, there is one that weighs nothing: an empty micro-batch
+        # would turn the statistics of batch normalisation into NaN.
+        weight = 1 / len(x) if len(rows) else 0.0
+        rows = rows if len(rows) else [0]
+        with tf.device("CPU:0"):
+            part = tf.gather(x, rows), tf.gather(y, rows), tf.fill([len(rows)], weight)
+        micro_batches.append(part)
+    return micro_batches
+
+
+"""
+
 _RESULTS = """\
 def results_of(losses, sizes$with_metrics):
     \"\"\"The mean loss over the samples$and_metrics of a pass.\"\"\"
@@ -60,8 +77,8 @@ def show(title, results):
 
 
 def passes(facts: Facts) -> str:
-    """The functions `share_out`, `results_of`, `evaluate` and `show`, as far as they are needed."""
-    shared = _SHARE_OUT if facts.several else ""
+    """The functions `share_out` or `cut`, `results_of`, `evaluate` and `show`, as far as they are needed."""
+    shared = _SHARE_OUT if facts.several else _CUT if facts.micro_batches > 1 else ""
     evaluate = f"{_evaluate(facts)}\n\n" if evaluates(facts) else ""
     return f"{shared}{_results(facts)}\n\n{evaluate}{_SHOW}"
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from gpu_studio.export.errors import ExportError
 from gpu_studio.export.keras_classes import METRIC_CLASSES
-from gpu_studio.plan import Machine, Plan, replicas, validate
+from gpu_studio.plan import Machine, Placed, Plan, replicas, validate
 from gpu_studio.plan.catalogue import OPTIMIZERS
 from gpu_studio.plan.keras_names import METRICS, keras_name
 from gpu_studio.plan.problems import PlanError, shown
 from gpu_studio.plan.rules.distribution_rules import SPREADING
 
-STRATEGIES = ("none", "one_device", "mirrored", "central_storage")
+STRATEGIES = ("none", "one_device", "mirrored", "central_storage", "placed")
 """The strategies that a script can be written for."""
 
 _FIXED = ("name", "dtype", "reduction", "learning_rate")
@@ -32,7 +32,7 @@ def check(plan: Plan, machine: Machine | None) -> None:
     # Not against the machine: a plan may be meant for another one, which is why it is exported.
     if problems := validate(plan):
         raise ExportError(str(PlanError(problems, f"The plan {shown(plan.name)}")))
-    for reason in [*_options(plan), *_replicas(plan, machine), *_warm_up(plan)]:
+    for reason in [*_options(plan), *_replicas(plan, machine), *_placed(plan), *_warm_up(plan)]:
         raise ExportError(reason)
 
 
@@ -79,6 +79,30 @@ def _replicas(plan: Plan, machine: Machine | None) -> Iterator[str]:
         )
 
 
+def _placed(plan: Plan) -> Iterator[str]:
+    """What a script would need much of the trainer for, to do it as a run does."""
+    if plan.distribution.strategy != "placed":
+        return
+    placed = plan.distribution.placed or Placed()
+    if plan.model.file is not None:
+        yield (
+            "A script cannot place the layers of a model from a file, which only Keras knows. "
+            "Choose a built-in model, or another strategy."
+        )
+    if not placed.layers:
+        yield 'No layer is placed. Name some in distribution.placed.layers, or set distribution.strategy = "none".'
+    for name, devices in placed.layers.items():
+        if len(devices) > 1:
+            yield (
+                f"The layer {shown(name)} is split over {', '.join(devices)}, which a script cannot do. "
+                f"Give it one device in distribution.placed.layers, such as {devices[0]}."
+            )
+    if placed.recompute:
+        yield "A script cannot compute activations again. Leave distribution.placed.recompute out."
+    if keras_name(plan.training.optimizer, OPTIMIZERS) == "adafactor":
+        yield "Keras puts all that adafactor keeps on the first device. Choose another training.optimizer."
+
+
 def _warm_up(plan: Plan) -> Iterator[str]:
     schedule = plan.training.schedule
     if schedule and schedule.options.get("warmup_epochs", 0) >= plan.training.epochs > 0:
@@ -86,5 +110,6 @@ def _warm_up(plan: Plan) -> Iterator[str]:
 
 
 def _is_name(key: str) -> bool:
-    """Whether Python reads `key` as that very name: it takes some letters for others (PEP 3131, NFKC)."""
-    return key.isidentifier() and not keyword.iskeyword(key) and unicodedata.normalize("NFKC", key) == key
+    """Whether Python takes `key` as that very name: it reads some letters as others (PEP 3131, NFKC)."""
+    reserved = keyword.iskeyword(key) or key == "__debug__"
+    return key.isidentifier() and not reserved and unicodedata.normalize("NFKC", key) == key

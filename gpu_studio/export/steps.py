@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_studio.export import replica_steps
+from gpu_studio.export import placed_steps, replica_steps
 from gpu_studio.export.facts import Facts
 from gpu_studio.export.filling import fill
 from gpu_studio.export.forward import SCALED, called
@@ -86,6 +86,8 @@ def steps(facts: Facts) -> str:
     if facts.several:
         train = replica_steps.counting(facts) + replica_steps.train(facts)
         evaluate = replica_steps.evaluate(facts)
+    elif facts.placed:
+        train, evaluate = placed_steps.train(facts), placed_steps.evaluate(facts)
     else:
         train, evaluate = _alone(facts)
     states = "\n".join(filter(None, [replica_steps.summing(facts), replica_steps.replicas(facts), state_names(facts)]))
@@ -111,7 +113,7 @@ def names(facts: Facts) -> list[str]:
 
 def parameters(facts: Facts) -> list[str]:
     """What `make_steps` is made from."""
-    strategy = ["strategy"] if facts.plan.distribution.strategy != "none" else []
+    strategy = ["strategy"] if facts.under_strategy else []
     metrics = ["update_metrics"] if facts.plan.training.metrics else []
     return [*strategy, "model", "optimizer", "loss_of", *metrics]
 

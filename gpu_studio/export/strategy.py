@@ -7,6 +7,7 @@ from gpu_studio.export.facts import Facts
 from gpu_studio.export.filling import fill
 from gpu_studio.export.layout import listing
 from gpu_studio.export.literals import literal
+from gpu_studio.export.placement import placement
 
 _ALL_DEVICES = """\
 # Every GPU, or where there is none, every logical CPU.
@@ -92,7 +93,7 @@ _WAYS = {
 
 
 def strategy(facts: Facts) -> str:
-    """The function `make_strategy`; empty for a plan without a strategy."""
+    """The function `make_strategy`, or those that place layers; empty for a plan without a strategy."""
     match facts.plan.distribution.strategy:
         case "one_device":
             return fill(_ONE_DEVICE, devices=_devices(facts))
@@ -100,6 +101,8 @@ def strategy(facts: Facts) -> str:
             return fill(_MIRRORED, devices=_devices(facts), all_reduce=_all_reduce(facts))
         case "central_storage":
             return fill(_CENTRAL, devices=_devices(facts), home=_home(facts))
+        case "placed":
+            return placement(facts)
     return ""
 
 

@@ -93,7 +93,9 @@ _WHERE = {
 
 _MAKE = """\
 model = build_model($model_arguments)
+$place
 optimizer = make_optimizer($optimizer_arguments)
+$place_updates
 # Built now, so that its variables lie where the model's do. Left to the first
 # step, all of them would land on the first device.
 optimizer.build(model.trainable_variables)"""
@@ -103,14 +105,13 @@ def training(facts: Facts) -> str:
     """The function `main`."""
     metrics = bool(facts.plan.training.metrics)
     counts = facts.draws or facts.plan.training.checkpoint.every_steps > 0
-    strategy = facts.plan.distribution.strategy
     steps = call(f"{', '.join(compiled.names(facts))} = ", "make_steps", compiled.parameters(facts), indent=4)
     several_later = facts.several and facts.plan.training.batch_scope == "replica"
     return fill(
         _MAIN,
         output=_OUTPUT if saving.saves(facts) else "",
         directory=_DIRECTORY if saving.saves(facts) else "",
-        strategy="strategy = make_strategy()" if strategy != "none" else "",
+        strategy="strategy = make_strategy()" if facts.under_strategy else "",
         precision=_precision(facts),
         found=_found(facts),
         splits=_unpacked(split_names(facts)),
@@ -141,8 +142,7 @@ _STEPS_PER_EPOCH = "steps_per_epoch = -(-samples // batch_size)  # rounded up"
 def _precision(facts: Facts) -> str:
     if not facts.plan.training.mixed_precision:
         return ""
-    chosen = facts.plan.distribution.devices
-    on_cpus = bool(chosen) and all(name.startswith("CPU") for name in chosen)
+    on_cpus = bool(facts.devices) and all(name.startswith("CPU") for name in facts.devices)
     return _PRECISION_OF_CPUS if on_cpus else _PRECISION
 
 
@@ -165,14 +165,18 @@ def _scope(facts: Facts) -> str:
         _MAKE,
         model_arguments=", ".join(model_parameters(facts)),
         optimizer_arguments=", ".join(arguments[name] for name in optimizer_parameters(facts)),
+        place="place(model)" if facts.placed else "",
+        place_updates="place_updates(optimizer)" if facts.placed else "",
     )
-    strategy = facts.plan.distribution.strategy
-    return make if strategy == "none" else fill(_SCOPE, where=_WHERE[strategy], make=make)
+    where = _WHERE.get(facts.plan.distribution.strategy)
+    return fill(_SCOPE, where=where, make=make) if where else make
 
 
 def _training_batch(facts: Facts) -> str:
     step = ", tf.constant(step, tf.int64)" if facts.draws else ""
-    return f"*shares{step}" if facts.several else f"x, y{step}"
+    if facts.several:
+        return f"*shares{step}"
+    return f"cut(x, y){step}" if facts.micro_batches > 1 else f"x, y{step}"
 
 
 def _validated(facts: Facts) -> str:

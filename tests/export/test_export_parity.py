@@ -7,13 +7,14 @@ batches do not divide the data, so that the replicas' last parts are uneven.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from export_plans import token_file
-from exported_scripts import Printed, run_script, stranger, write_script
+from exported_scripts import Printed, run_script, stranger, watching, write_script
 from training_runs import Finished, small_plan, trained
 
 from gpu_studio.plan import Plan
@@ -28,6 +29,22 @@ STRATEGIES = {
     "one_device": ["distribution.strategy=one_device", 'distribution.devices=["CPU:1"]'],
     "mirrored": ["distribution.strategy=mirrored", TWO],
     "central_storage": ["distribution.strategy=central_storage", TWO],
+}
+# What is asked, and where the layers with weights are then: those that are left out follow the others.
+PLACED: dict[str, tuple[str, dict[str, str]]] = {
+    "mlp on digits": (
+        'distribution.placed={ micro_batches = 3, layers = { dense = "CPU:1", outputs = "CPU:2" } }',
+        {"dense": "CPU:1", "outputs": "CPU:2"},
+    ),
+    "cifar_cnn on synthetic": (
+        'distribution.placed={ micro_batches = 2, layers = { conv2 = "CPU:1", flatten = "CPU:3" } }',
+        dict.fromkeys(("conv1", "norm1", "conv2", "norm2"), "CPU:1")
+        | dict.fromkeys(("local3", "local4", "outputs"), "CPU:3"),
+    ),
+    "linear on regression": (
+        'distribution.placed={ micro_batches = 1, layers = { outputs = "CPU:1" } }',
+        {"outputs": "CPU:1"},
+    ),
 }
 TRAINED = {
     "mlp on digits": [
@@ -64,8 +81,10 @@ TRAINED = {
 
 
 def both(plan: Plan, folder: Path) -> tuple[Printed, Finished]:
-    """The script and the run of a plan, side by side."""
+    """The script and the run of a plan, side by side. A placed script is watched."""
     path = write_script(plan, folder)
+    if plan.distribution.strategy == "placed":
+        path = watching(path)
     with ThreadPoolExecutor(2) as pool:
         script = pool.submit(run_script, path, dict(os.environ))
         run = pool.submit(trained, plan, folder)
@@ -101,6 +120,25 @@ def test_that_a_script_trains_as_the_run_does(
     script = check(plan, tmp_path, request)
     if what == "linear on regression":
         assert 1 < len(script.epochs) < plan.training.epochs  # stopped early, both in the same epoch
+
+
+@pytest.mark.parametrize("what", PLACED)
+def test_that_the_script_of_a_placed_plan_trains_as_the_run_does_and_on_the_devices_of_its_layers(
+    what: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    placement, homes = PLACED[what]
+    script = check(small_plan(*TRAINED[what], "distribution.strategy=placed", placement), tmp_path, request)
+    for layer, home in homes.items():
+        weights_and_slots = [on for path, on in script.variables.items() if re.search(rf"(^|/){layer}[/_]", path)]
+        assert set(weights_and_slots) == {home}, layer
+        mine = {name: on for name, on in script.operations.items() if re.search(rf"/{layer}(_\d+)?/", name)}
+        backward = {name for name in mine if "gradients/" in name}
+        assert backward, layer
+        assert set(mine) - backward, layer  # the forward pass
+        assert set().union(*mine.values()) == {home}, layer
+    # Of the updates of Adam, each takes two square roots.
+    roots = [on for name, on in script.operations.items() if name.startswith("adam/Sqrt")]
+    assert not roots or roots.count({"CPU:1"}) == roots.count({"CPU:2"}) == len(roots) / 2
 
 
 def test_that_tokens_from_a_file_train_a_transformer_in_mixed_precision(

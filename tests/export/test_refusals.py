@@ -16,6 +16,7 @@ from gpu_studio.export.refusals import STRATEGIES
 from gpu_studio.plan import RUNNABLE_STRATEGIES, Data, Model, Plan
 
 MIRRORED = "distribution.strategy=mirrored"
+PLACED, FLAT = "distribution.strategy=placed", "distribution.placed.layers={ dense = 'CPU:1' }"
 
 
 def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
@@ -37,6 +38,11 @@ def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
         (["training.options={ momentum = { a = 1 } }"], "a table"),
         (["training.loss={ name = 'auto' }", "training.metrics=[{ name = 'auc', from_logits = true }]"], "from_logits"),
         (["training.schedule={ name = 'cosine', warmup_epochs = 2 }"], "warm-up"),
+        ([PLACED, FLAT, "model.file=a.keras"], "model from a file"),
+        ([PLACED], "No layer is placed"),
+        ([PLACED, "distribution.placed.layers={ dense = ['CPU:1', 'CPU:2'] }"], "split over CPU:1, CPU:2"),
+        ([PLACED, FLAT, "distribution.placed.recompute=true"], "compute activations again"),
+        ([PLACED, FLAT, "training.optimizer=adafactor"], "adafactor"),
         (["devices.carve=[{ device = 'GPU-5d0', slices_mib = [1024] }]"], "Which card GPU-5d0 is"),
     ],
 )

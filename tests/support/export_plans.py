@@ -11,6 +11,7 @@ from gpu_studio.plan import Plan
 
 IMAGES = ("data.name=synthetic", "data.options={ shape = [9, 8, 3], samples = 150, classes = 3 }")
 MIRRORED = "distribution.strategy=mirrored"
+PLACED = "distribution.strategy=placed"
 TWO = 'distribution.devices=["CPU:0", "CPU:1"]'
 LEFT_OUT = ("data.test_fraction=0", "data.validation_fraction=0")
 
@@ -61,6 +62,32 @@ SETTINGS: dict[str, tuple[str, ...]] = {
         "training.optimizer=adamw",
         "training.options={ weight_decay = 0.01, beta_1 = 0.8, beta_2 = 0.99, epsilon = 1e-4, clipnorm = 1.0 }",
         "training.learning_rate=3e-4",
+    ),
+    "placed": (PLACED, 'distribution.placed.layers={ outputs = "CPU:1" }', "training.metrics=[]"),
+    "placed with dropout": (
+        PLACED,
+        'distribution.placed.layers={ outputs = "CPU:1" }',
+        "model.options={ dropout = 0.1 }",
+        "training.mixed_precision=true",
+    ),
+    "placed in parts": (
+        PLACED,
+        'distribution.placed={ micro_batches = 3, layers = { dense = "CPU:1" } }',
+        "model.options={ dropout = 0.1 }",
+        "training.options={ loss_scale_factor = 8 }",
+    ),
+    "placed and normalised": (
+        PLACED,
+        'distribution.placed={ micro_batches = 2, layers = { local3 = "CPU:2" } }',
+        "model.name=cifar_cnn",
+        *IMAGES,
+    ),
+    "placed blocks": (
+        PLACED,
+        'distribution.placed={ micro_batches = 4, layers = { stage2_block2_add = "CPU:2", outputs = "CPU:3" } }',
+        "model.name=resnet20",
+        "data.name=cifar10",
+        *LEFT_OUT,
     ),
     "scaled": (MIRRORED, "training.options={ loss_scale_factor = 8, clipnorm = 1 }", "training.mixed_precision=true"),
     "mixed on a CPU": (

@@ -16,17 +16,23 @@ from gpu_studio.plan import Plan
 
 PATIENCE_S = 150.0
 RUFF = (sys.executable, "-m", "ruff")
+WATCHER = Path(__file__).with_name("watched_script.py")
 _VALUE = re.compile(r"(\w+)=(\S+)")
 
 
 @dataclass(frozen=True)
 class Printed:
-    """What a script printed: the measures of each epoch, and of the test at its end."""
+    """What a script printed: the measures of each epoch, and of the test at its end.
+
+    Of a watched one also the device of each variable, by its path, and of each executed operation, by its name.
+    """
 
     code: int
     epochs: list[dict[str, float]]
     test: dict[str, float]
     output: str
+    variables: dict[str, str]
+    operations: dict[str, set[str]]
 
 
 def write_script(plan: Plan, folder: Path) -> Path:
@@ -36,6 +42,12 @@ def write_script(plan: Plan, folder: Path) -> Path:
     for name, source in files_beside(plan).items():
         shutil.copyfile(source, folder / name)
     return path
+
+
+def watching(script: Path) -> Path:
+    """A program that runs the script, and prints where its variables and operations were."""
+    shutil.copyfile(WATCHER, script.with_name(WATCHER.name))
+    return script.with_name(WATCHER.name)
 
 
 def stranger(*arguments: str, folder: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
@@ -59,7 +71,17 @@ def run_script(path: Path, environment: Mapping[str, str], *arguments: str) -> P
     lines = ended.stdout.splitlines()
     epochs = [_values(line) for line in lines if line.startswith("epoch ")]
     test = [_values(line) for line in lines if line.startswith("test ")]
-    return Printed(ended.returncode, epochs, test[0] if test else {}, ended.stdout + ended.stderr)
+    output = ended.stdout + ended.stderr
+    variables = dict(_places(lines, "lies"))
+    operations: dict[str, set[str]] = {}
+    for name, device in _places(lines, "ran"):
+        operations.setdefault(name, set()).add(device)
+    return Printed(ended.returncode, epochs, test[0] if test else {}, output, variables, operations)
+
+
+def _places(lines: list[str], kind: str) -> list[tuple[str, str]]:
+    words = [line.split() for line in lines if line.startswith(f"{kind} ")]
+    return [(name, device) for _, name, device in words]
 
 
 def _values(line: str) -> dict[str, float]:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from gpu_studio.export.layout import call, indented, options
+
+Feeds = Mapping[str, tuple[str, ...]]
+"""Layers in the order in which they run, each with those that it takes its inputs from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A model: the lines in `build_model` from `inputs` to `x`, its docstring, and functions that stand before it."""
+    """A model: the lines in `build_model` from `inputs` to `x`, its docstring, and functions that stand before it.
+
+    `feeds` are its layers up to `x`, where they are not simply those of the lines, one after another.
+    """
 
     words: str
     layers: str
     before: str = ""
+    feeds: Feeds = field(default_factory=dict)
 
 
 def layer(kind: str, *arguments: str, of: str = "x", **given: object) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from gpu_studio.export.facts import Facts
 from gpu_studio.export.models.piece import Piece
 
@@ -59,4 +61,26 @@ _LAYERS = """\
 def resnet20(_facts: Facts) -> Piece:
     """The 20-layer residual network for CIFAR."""
     words = "The 20-layer residual network of He et al. 2015, arXiv:1512.03385, 4.2."
-    return Piece(words, _LAYERS, _BEFORE)
+    return Piece(words, _LAYERS, _BEFORE, _feeds())
+
+
+def _feeds() -> dict[str, tuple[str, ...]]:
+    found = _chained(["first_conv", "first_norm", "first_relu"], "")
+    for stage in (1, 2, 3):
+        for number in (1, 2, 3):
+            found |= _block(f"stage{stage}_block{number}", next(reversed(found)), halves=number == 1 and stage > 1)
+    return found | {"average": (next(reversed(found)),)}
+
+
+def _block(name: str, before: str, *, halves: bool) -> dict[str, tuple[str, ...]]:
+    parts = ["a_conv", "a_norm", "a_relu", "b_conv", "b_norm"]
+    found = _chained([f"{name}_{part}" for part in parts], before)
+    if halves:
+        parts = ["subsample", "lay_open", "pad", "put_back"]
+        found |= _chained([f"{name}_shortcut_{part}" for part in parts], before)
+    added = (f"{name}_b_norm", f"{name}_shortcut_put_back" if halves else before)
+    return found | {f"{name}_add": added, f"{name}_relu": (f"{name}_add",)}
+
+
+def _chained(names: list[str], before: str) -> dict[str, tuple[str, ...]]:
+    return {name: (of,) if of else () for of, name in pairwise([before, *names])}

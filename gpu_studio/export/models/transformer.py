@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from gpu_studio.export.facts import Facts
@@ -60,7 +61,21 @@ def transformer(facts: Facts) -> Piece:
         layer("GlobalAveragePooling1D", name="average"),
     ]
     words = "An encoder after Vaswani et al. 2017, normalised before each sublayer."
-    return Piece(words, "\n".join(lines), _before(options))
+    return Piece(words, "\n".join(lines), _before(options), _feeds(facts, options))
+
+
+def _feeds(facts: Facts, options: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    rows = ["rows"] if len(facts.source.shape) == 3 else []
+    dropped = ["_dropout"] if options["dropout"] else []
+    names = [*rows, "embedding", "positions", *(f"embedded{each}" for each in dropped)]
+    found: dict[str, tuple[str, ...]] = {name: (of,) if of else () for of, name in pairwise(["", *names])}
+    for number in range(1, options["depth"] + 1):
+        for kind, hidden in (("attention", []), ("feed_forward", ["_hidden"])):
+            before, name = next(reversed(found)), f"block{number}_{kind}"
+            inner = [f"{name}{each}" for each in ("_norm", *hidden, "", *dropped)]
+            found |= {each: (of,) for of, each in pairwise([before, *inner])}
+            found |= {f"{name}_add": (before, inner[-1])}
+    return found | {"norm": (next(reversed(found)),), "average": ("norm",)}
 
 
 def _embedding(facts: Facts, options: dict[str, Any]) -> list[str]:

@@ -1,0 +1,124 @@
+"""The compiled steps of a placed model."""
+
+from __future__ import annotations
+
+from gpu_studio.export.facts import Facts
+from gpu_studio.export.filling import fill
+from gpu_studio.export.forward import SCALED
+
+_WHOLE = """\
+@tf.function(reduce_retracing=True)
+def train_step(x, y$step):
+    $random
+    $forward
+    # The loss is computed where the outputs are, not where the labels come from.
+    with tf.device(outputs.device):
+        loss = tf.reduce_mean(loss_of(y, outputs))
+    $update
+    $write
+    $count
+    return loss"""
+
+_IN_PARTS = """\
+@tf.function(reduce_retracing=True)
+def train_step(micro_batches$step):
+    losses$lists = []$more_lists
+    # A loop of Python's, so the graph holds every micro-batch by itself. Nothing here says
+    # in which order they run: an operation starts as soon as its inputs are there.
+    for $micro_batches:
+        $random
+        $forward
+        # The loss is computed where the outputs are, not where the labels come from.
+        # With weights of 1 / batch size the losses add up to the mean of the batch.
+        with tf.device(outputs.device):
+            losses.append(tf.reduce_sum(weight * loss_of(y, outputs)))
+        $keep
+        $count
+    loss = tf.add_n(losses)
+    $update
+    $write
+    return loss"""
+
+_EVALUATE = """\
+@tf.function(reduce_retracing=True)
+def evaluate_step(x, y):
+    outputs = model(x, training=False)
+    $count
+    with tf.device(outputs.device):
+        return tf.reduce_mean(loss_of(y, outputs))"""
+
+_UPDATE = """\
+$scaled
+# A GradientTape would compute the whole backward pass on one device: it heeds only the
+# `tf.device` around the line that asks it. This older function, which works only inside of
+# a `tf.function`, puts each operation where the forward one is whose gradient it is.
+gradients = tf.compat.v1.gradients(
+    $target,
+    [variable.value for variable in model.trainable_variables],
+    colocate_gradients_with_ops=True,
+)
+optimizer.apply(gradients, model.trainable_variables)"""
+
+_RANDOM = """\
+# Random numbers follow from the step$and_part alone, so that any step can be done
+# again; a layer draws fewer than 4,096 times in one.
+draw = $draw * 4096
+$drawn"""
+
+_SCOPE = """\
+# $words
+with keras.StatelessScope($mapping)$as_scope:
+    outputs = model(x, training=True)"""
+
+_GIVES = "A scope gives the layers their random states."
+_CATCHES = "A scope catches what layers change: every micro-batch starts from the same statistics."
+
+
+def train(facts: Facts) -> str:
+    """The function `train_step`."""
+    parts = facts.micro_batches > 1
+    writes = facts.catches and facts.keeps_statistics
+    weight = ", tf.cast(weight > 0, tf.float32)" if parts else ""
+    return fill(
+        _IN_PARTS if parts else _WHOLE,
+        step=", step" if facts.draws else "",
+        lists=", scopes, shares" if writes else "",
+        more_lists=", [], []" if writes else "",
+        micro_batches=_NUMBERED if facts.draws else "x, y, weight in micro_batches",
+        random=_random(facts),
+        forward=_forward(facts),
+        keep="scopes.append(scope)\nshares.append(tf.reduce_sum(weight))" if writes else "",
+        update=fill(_UPDATE, scaled=SCALED if facts.scales else "", target="scaled" if facts.scales else "loss"),
+        write=("write_statistics(model, scopes, shares)" if parts else _WRITE_ONE) if writes else "",
+        count=f"update_metrics(y, outputs{weight})" if facts.plan.training.metrics else "",
+    )
+
+
+_NUMBERED = "number, (x, y, weight) in enumerate(micro_batches)"
+_WRITE_ONE = "write_statistics(model, [scope], [1.0])"
+
+
+def evaluate(facts: Facts) -> str:
+    """The function `evaluate_step`."""
+    return fill(_EVALUATE, count="update_metrics(y, outputs)" if facts.plan.training.metrics else "")
+
+
+def _random(facts: Facts) -> str:
+    if not facts.draws:
+        return ""
+    made, source = "(state, tf.stack([seed, draw]))", "for state, seed in zip(states, seeds)"
+    if facts.micro_batches == 1:
+        return fill(_RANDOM, and_part="", draw="step", drawn=f"drawn = [{made} {source}]")
+    drawn = f"drawn = [\n    {made} {source}\n]"
+    return fill(_RANDOM, and_part=" and the micro-batch", draw="(step * MICRO_BATCHES + number)", drawn=drawn)
+
+
+def _forward(facts: Facts) -> str:
+    if not facts.catches:
+        return "outputs = model(x, training=True)"
+    return fill(
+        _SCOPE,
+        words=_CATCHES if facts.keeps_statistics else _GIVES,
+        mapping="drawn" if facts.draws else "",
+        as_scope=" as scope" if facts.keeps_statistics else "",
+    )
