@@ -30,6 +30,7 @@ GEOMETRY = Setting("window/geometry", b"", "Place and size of the window, as Qt 
 THEME = Setting("window/theme", "system", "system, light or dark.")
 LAST_PLAN = Setting("plan/last", "", "Path of the plan that was open last; empty if it had no file.")
 DRAFT = Setting("plan/draft", "", "Text of the plan that was open last, where it differed from its file.")
+PLAN_TAB = Setting("plan/tab", "", "The tab of the Plan page that was open last; empty for the first one.")
 RECENT_PLANS: Setting[tuple[str, ...]] = Setting("plan/recent", (), "Paths of plans, the last used first.")
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
+from gpu_studio.ui.settings import PLAN_TAB
 from gpu_studio.ui.theme.states import LIVE
 from gpu_studio.ui.units import duration, plural
 
@@ -42,6 +43,7 @@ class WindowState(QObject):
         for name in _OF_SELECTED:
             window.actions_.allow(name, NONE_SELECTED)
         self.follow_run()
+        self._keep_tab()
 
     def watch(self, page: TrainPage) -> None:
         """Follow the run that the Train page shows."""
@@ -84,6 +86,11 @@ class WindowState(QObject):
             marked = "simulated: " if machine.simulated else ""
             tone = "warning" if machine.simulated else "good"
             line.set_machine(f"{marked}{plural(machine.cpu_cores, 'core')} · {cards}", tone)
+
+    def _keep_tab(self) -> None:
+        workspace, settings = self._window.plan_page.workspace, self._window.settings
+        workspace.begin_with(settings.get(PLAN_TAB))
+        workspace.opened.connect(lambda name: settings.set(PLAN_TAB, name))
 
     def _follow_undo(self) -> None:
         stack, actions = self._window.document.undo_stack, self._window.actions_

@@ -2,61 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import select
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from real_runs import PATIENCE_S
+from x_program import Program, started, told
+from x_program import xdotool as send
 
 PROGRAM = Path(__file__).parents[1] / "support" / "carve_window.py"
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def program(x_environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def program(x_environment: dict[str, str]) -> Iterator[Program]:
     """A window with a card of 80 GiB in four slices of 16 GiB."""
-    environment = {**x_environment, "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}"}
-    with subprocess.Popen(
-        [sys.executable, str(PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, bufsize=0,
-    ) as child:  # fmt: skip
-        try:
-            yield child
-        finally:
-            child.stdin.close()
-            try:
-                child.wait(PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                child.kill()
-
-
-@pytest.fixture
-def xdotool(x_environment: dict[str, str]) -> Callable[..., None]:
-    """Move the real pointer and press real keys."""
-
-    def run(*words: object) -> None:
-        subprocess.run(["xdotool", *map(str, words)], env=x_environment, check=True, timeout=PATIENCE_S)
-
-    return run
-
-
-def told(program: subprocess.Popen[bytes], key: str, wanted: Callable[[Any], bool] = lambda _: True) -> Any:
-    """The next value that the program tells under this key and that is as wanted."""
-    while True:  # unbuffered: what is read ahead would not be seen by select
-        ready, _, _ = select.select([program.stdout], [], [], PATIENCE_S)
-        line = program.stdout.readline() if ready else b""
-        assert line, f"the window ended, or said nothing of {key} as wanted"
-        facts = json.loads(line)
-        if key in facts and wanted(facts[key]):
-            return facts[key]
+    with started([sys.executable, str(PROGRAM)], {**x_environment, "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}"}) as child:
+        yield child
 
 
 @pytest.mark.slow
-def test_that_a_divider_is_dragged_and_nudged_by_real_pointer_and_keys(program, xdotool) -> None:
+def test_that_a_divider_is_dragged_and_nudged_by_real_pointer_and_keys(program, x_environment) -> None:
+    xdotool = partial(send, x_environment)
     left, top, width, height = told(program, "bar")
     middle = top + height // 2
 

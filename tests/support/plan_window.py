@@ -1,7 +1,7 @@
 """GPU Studio's window as `gpu-studio` opens it, which tells where its parts are, for tests with a real pointer.
 
-Takes the arguments of `gpu-studio`. Writes a line of JSON when the first card's bar on the Plan page is on the screen or
-has moved there, `{"bar": [x, y, width, height]}`, and one at each change of the plan, `{"slices": […], "ends": […],
+Takes the arguments of `gpu-studio`. Writes a line of JSON when the first card's bar on the Plan page is on the screen
+or has moved, `{"bar": [x, y, width, height]}`, and one at each change of the plan, `{"slices": […], "ends": […],
 "unsaved": …}`, with the slices' ends as shares of the bar. Ends when its standard input is closed.
 """
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from made_machines import TWO_CARDS
 from made_runs import Script, make_run
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QApplication, QComboBox, QLineEdit, QWidget
+from PySide6.QtCore import QPoint, QRect
+from PySide6.QtWidgets import QDialog, QWidget
+from reaching import left_out, reachable, spoken, tabbed, without_names
 
+from gpu_studio.ui.actions.plan_actions import PARTS
 from gpu_studio.ui.main_window import PAGES, MainWindow
+from gpu_studio.ui.models.edits.distribution import set_strategy
 
-PAGE = pytest.mark.parametrize("page", PAGES)
+PLACES = [(page, "") for page in PAGES if page != "plan"] + [("plan", part) for part in PARTS]
+PLACE = pytest.mark.parametrize(("page", "part"), PLACES, ids=lambda name: name or None)
+STRATEGIES = pytest.mark.parametrize("strategy", ["none", "one_device", "central_storage", "placed"])
+DIALOGS = pytest.mark.parametrize("action", ["doctor", "palette", "shortcuts", "about", "new_starter"])
 
 
 @pytest.fixture
@@ -28,62 +35,63 @@ def window(open_window, runs, qtbot) -> MainWindow:
     return made
 
 
-def part_of_another(widget: QWidget) -> bool:
-    """The inside of a field: the field itself has the name and the focus."""
-    parent = widget.parentWidget()
-    return isinstance(widget, QLineEdit) and isinstance(parent, QAbstractSpinBox | QComboBox)
-
-
-def reachable(window: MainWindow) -> list[QWidget]:
-    """What a person can bring the focus to."""
-    return [
-        widget
-        for widget in window.findChildren(QWidget)
-        if widget.isVisible() and widget.isEnabled() and widget.focusPolicy() & Qt.FocusPolicy.TabFocus
-        and not part_of_another(widget) and widget.focusProxy() is None
-    ]  # fmt: skip
-
-
-def spoken(widget: QWidget) -> str:
-    """What a screen reader calls it. On Linux a combo box is called by its value, and described as what it is of."""
-    interface = QAccessible.queryAccessibleInterface(widget)
-    if interface is None:
-        return ""
-    what = QAccessible.Text.Description if isinstance(widget, QComboBox) else QAccessible.Text.Name
-    return interface.text(what)
-
-
-def one_of(widget: QWidget) -> QWidget:
-    """The button that stands for an exclusive group: Tab stops at one, and the arrow keys reach the others."""
-    group = widget.group() if isinstance(widget, QAbstractButton) else None
-    return group.buttons()[0] if group is not None and group.exclusive() else widget
-
-
-@PAGE
-def test_that_everything_that_takes_the_focus_has_a_name(window: MainWindow, page) -> None:
+def go_to(window: MainWindow, page, part: str) -> None:
     window.show_page(page)
+    if part:
+        window.plan_page.workspace.open(part)
+    window.activateWindow()
+
+
+@PLACE
+def test_that_all_that_takes_the_focus_has_a_name_of_its_own_and_is_reached_in_order(
+    window: MainWindow, page, part
+) -> None:
+    go_to(window, page, part)
     widgets = reachable(window)
     assert len(widgets) > 6
-    assert [repr(widget) for widget in widgets if not spoken(widget).strip()] == []
-
-
-@PAGE
-def test_that_no_two_things_of_a_page_have_one_name(window: MainWindow, page) -> None:
-    window.show_page(page)
-    names = [spoken(widget) for widget in reachable(window)]
+    assert without_names(window) == []
+    names = [spoken(widget) for widget in widgets]
     assert sorted(names) == sorted(set(names))
+    assert left_out(window) == []
+    if page == "plan":
+        assert [(spoken(one), spoken(then)) for one, then in pairwise(tabbed(window)) if goes_up(one, then)] == []
 
 
-@PAGE
-def test_that_tab_reaches_everything_and_comes_round(window: MainWindow, page, qtbot) -> None:
-    window.show_page(page)
-    window.activateWindow()
-    wanted = {one_of(widget) for widget in reachable(window)}
-    reachable(window)[0].setFocus(Qt.FocusReason.TabFocusReason)
-    seen: set[QWidget] = set()
-    for _ in range(3 * len(wanted)):
-        focused = QApplication.focusWidget()
-        assert focused is not None
-        seen.add(one_of(focused))
-        qtbot.keyClick(focused, Qt.Key.Key_Tab)
-    assert [repr(widget) for widget in wanted - seen] == []
+@STRATEGIES
+def test_that_the_options_of_every_strategy_are_reached_and_named(window: MainWindow, strategy) -> None:
+    go_to(window, "plan", "Strategy")
+    window.document.replace(set_strategy(window.document.plan, strategy), "choose")
+    assert without_names(window) == []
+    assert left_out(window) == []
+
+
+@DIALOGS
+def test_that_everything_in_a_dialog_has_a_name_and_is_reached(window: MainWindow, action, qtbot) -> None:
+    window.plan_page.name.setText("mine")
+    window.plan_page.name.textEdited.emit("mine")
+    window.actions_[action].trigger()
+    (dialog,) = (each for each in window.findChildren(QDialog) if each.isVisible())
+    dialog.activateWindow()
+    qtbot.waitUntil(dialog.isActiveWindow)
+    assert reachable(dialog)
+    assert without_names(dialog) == []
+    assert left_out(dialog) == []
+    dialog.close()
+
+
+def goes_up(one: QWidget, following: QWidget) -> bool:
+    """Whether `following` stands over `one` in the same column: from card to card the way may lead up again."""
+    frame = column_of(one)
+    if frame is None or frame is not column_of(following):
+        return False
+    place, next_place = (QRect(each.mapTo(frame, QPoint(0, 0)), each.size()) for each in (one, following))
+    beside = next_place.left() > place.right() or place.left() > next_place.right()
+    return not beside and next_place.bottom() < place.top()
+
+
+def column_of(widget: QWidget) -> QWidget | None:
+    """What scrolls with it, or the card or page that it stands in."""
+    around = widget.parentWidget()
+    while around is not None and around.objectName() not in ("card", "page", "plain"):
+        around = around.parentWidget()
+    return around

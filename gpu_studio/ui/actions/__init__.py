@@ -6,7 +6,8 @@ from gpu_studio.ui.action_spec import ActionSpec
 from gpu_studio.ui.actions.edit_actions import EDIT
 from gpu_studio.ui.actions.file_actions import FILE
 from gpu_studio.ui.actions.help_actions import HELP
+from gpu_studio.ui.actions.plan_actions import PLAN_PARTS
 from gpu_studio.ui.actions.run_actions import RUN
 from gpu_studio.ui.actions.view_actions import VIEW
 
-ACTIONS: tuple[ActionSpec, ...] = (*FILE, *EDIT, *RUN, *VIEW, *HELP)
+ACTIONS: tuple[ActionSpec, ...] = (*FILE, *EDIT, *RUN, *VIEW, *PLAN_PARTS, *HELP)

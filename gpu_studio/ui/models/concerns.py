@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from gpu_studio.hardware.topology import Topology
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan.cautions import cautions
 from gpu_studio.plan.mending import Caution, Mend
-from gpu_studio.plan.mends import mend_of
+from gpu_studio.plan.mends import mends_of
 from gpu_studio.ui.models.link_cautions import link_cautions
 from gpu_studio.ui.models.plan_view import PlanView
 
@@ -33,9 +34,25 @@ class Concern:
         return " ".join(each for each in (self.field, self.text, self.why) if each)
 
 
-def obstacles(view: PlanView, facts: PlanFacts | None) -> tuple[Concern, ...]:
-    """What stands in the way: problems of the plan, and what TensorFlow or Keras refused."""
-    return (*_problems(view), *_refused(view, facts))
+class Obstacles:
+    """What stands in the way: problems of the plan, and what TensorFlow or Keras refused.
+
+    The ways out of a plan's problems are looked for once: each is tried on the plan, and facts come and go.
+    """
+
+    def __init__(self) -> None:
+        self._seen: PlanView | None = None
+        self._problems: tuple[Concern, ...] = ()
+
+    def of(self, view: PlanView, facts: PlanFacts | None) -> tuple[Concern, ...]:
+        """Those of this plan."""
+        if self._seen is None or _looked_at(self._seen) != _looked_at(view):
+            self._seen, self._problems = view, tuple(_problems(view))
+        return (*self._problems, *_refused(view, facts))
+
+
+def _looked_at(view: PlanView) -> tuple[Any, ...]:
+    return view.problems, view.plan, view.machine
 
 
 def warnings(view: PlanView, facts: PlanFacts | None, topology: Topology | None) -> tuple[Concern, ...]:
@@ -57,9 +74,10 @@ def _known(view: PlanView, facts: PlanFacts | None) -> tuple[Caution, ...]:
 
 
 def _problems(view: PlanView) -> Iterator[Concern]:
-    for place, problem in enumerate(view.problems[:MOST]):
-        earlier = sum(each.field == problem.field for each in view.problems[:place])
-        mend = mend_of(problem, view.plan, view.machine)
+    shown = view.problems[:MOST]
+    mends = mends_of(shown, view.plan, view.machine)
+    for place, (problem, mend) in enumerate(zip(shown, mends, strict=True)):
+        earlier = sum(each.field == problem.field for each in shown[:place])
         key = f"{problem.field} {earlier}"
         yield Concern(key, f"is {problem.received}", problem.advice, problem.field, mend)
     if len(view.problems) > MOST:

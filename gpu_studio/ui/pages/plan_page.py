@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QSize
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QAction, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QSizePolicy, QVBoxLayout, QWidget
 
 from gpu_studio.plan import RUNNABLE_STRATEGIES, Plan
@@ -34,6 +34,7 @@ WAITING = "A starter plan is made once this machine's devices are known. A plan 
 
 
 WIDEST_NAME, NARROWEST_NAME = 480, 120
+ICON_BUTTON = 32
 KEPT_OF_NAME = 280
 """So much of a long name is kept before the line beside it gives way."""
 
@@ -106,8 +107,11 @@ class PlanPage(Page):
         self._ask()
 
     def _add_buttons(self, actions: ActionSet) -> None:
+        icons = QHBoxLayout()
+        icons.setSpacing(2)
         for name in ("undo", "redo", "open_plan", "save_plan"):
-            self.add_button(ActionButton(actions[name], "quiet", text=""))
+            icons.addWidget(_icon_button(actions[name]))
+        self.header.addLayout(icons)
         self.add_button(_new_button(actions))
         self.add_button(ActionButton(actions["copy_python"], text="Copy as Python"))
         self.add_button(PrimaryButton(self._theme, actions["train"], "play"))
@@ -184,6 +188,12 @@ class PlanPage(Page):
         if change.written is not None:
             self._document.keep_text(change.written)
         self._document.replace(change.make(self._document.plan), change.text, change.field)
+
+
+def _icon_button(action: QAction) -> ActionButton:
+    button = ActionButton(action, "quiet", text="")
+    button.setFixedWidth(ICON_BUTTON)
+    return button
 
 
 def _new_button(actions: ActionSet) -> Button:

@@ -54,6 +54,10 @@ class Dialog(QDialog):
             row.addWidget(button)
         self.column.addLayout(row)
 
+    def fit(self, width: int) -> None:
+        """Become so wide, and as high as all that it says needs."""
+        self.resize(width, self.column.totalHeightForWidth(width))
+
 
 def shortcuts_dialog(actions: Sequence[QAction], parent: QWidget) -> Dialog:
     """All actions that have a shortcut."""
@@ -84,7 +88,7 @@ def about_dialog(parent: QWidget) -> Dialog:
     dialog.column.addWidget(Label(tensorflow_in_use(), "muted"))
     dialog.column.addWidget(Paragraph(_LICENCE))
     dialog.add_buttons()
-    dialog.resize(460, 200)
+    dialog.fit(460)
     return dialog
 
 
@@ -110,8 +114,11 @@ class ErrorDialog(Dialog):
         details.clicked.connect(self._toggle)
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(traceback))
         self.add_buttons(details, copy)
-        self.resize(560, 180)
+        self.fit(560)
 
     def _toggle(self) -> None:
         self._text.setVisible(self._text.isHidden())
-        self.resize(760, 460 if self._text.isVisible() else 180)
+        if self._text.isVisible():
+            self.resize(760, 460)
+        else:
+            self.fit(560)

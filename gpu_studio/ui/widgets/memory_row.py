@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QEnterEvent, QFocusEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QEnterEvent, QFocusEvent, QFontMetrics, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gpu_studio.ui.models.outlook import Prospect
@@ -15,7 +15,7 @@ from gpu_studio.ui.theme.palette import mix
 from gpu_studio.ui.theme.tokens import Tokens
 
 BAR = 8.0
-_PAD, _DOT, _NAME_LEFT = 4, 8, 15
+_PAD, _DOT, _NAME_LEFT, _APART = 4, 8, 15, 8
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 _RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 _SLIVER = 3
@@ -95,12 +95,24 @@ class MemoryRow(QWidget):
         painter.setPen(QColor(tokens.text))
         painter.drawText(line.adjusted(_NAME_LEFT, 0, 0, 0), _LEFT, self._prospect.name)
         after = _NAME_LEFT + painter.fontMetrics().horizontalAdvance(self._prospect.name) + 10
-        painter.setFont(font("caption"))
-        painter.setPen(QColor(tokens.muted))
-        painter.drawText(line.adjusted(after, 0, 0, 0), _LEFT, self._prospect.share)
         painter.setFont(font("text"))
         painter.setPen(QColor(tokens.bad if self._prospect.over else tokens.text))
-        painter.drawText(line, _RIGHT, self._prospect.amount)
+        share = QFontMetrics(font("caption")).horizontalAdvance(self._prospect.share)
+        amount = self._amount(int(line.width()) - after - share - _APART)
+        painter.drawText(line, _RIGHT, amount)
+        beside = line.adjusted(after, 0, -painter.fontMetrics().horizontalAdvance(amount) - _APART, 0)
+        painter.setFont(font("caption"))
+        painter.setPen(QColor(tokens.muted))
+        words = painter.fontMetrics().elidedText(
+            self._prospect.share, Qt.TextElideMode.ElideRight, max(0, int(beside.width()))
+        )
+        painter.drawText(beside, _LEFT, words)
+
+    def _amount(self, room: int) -> str:
+        """The total and the limit; in little room, measured in pixels, the total, to which the bar draws the limit."""
+        amount = self._prospect.amount
+        fits = QFontMetrics(font("text")).horizontalAdvance(amount) <= room
+        return amount if fits else amount.partition(" of ")[0]
 
 
 def draw_parts(painter: QPainter, room: QRectF, shares: Sequence[float], colour: str, tokens: Tokens) -> None:

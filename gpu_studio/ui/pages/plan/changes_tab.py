@@ -15,10 +15,11 @@ from gpu_studio.ui.models.plan_view import PlanView
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import plural
 from gpu_studio.ui.widgets.button import ActionButton
-from gpu_studio.ui.widgets.labels import Elided
+from gpu_studio.ui.widgets.labels import Elided, Paragraph
 from gpu_studio.ui.widgets.table import Table
 
 _WIDTHS = {1: 200, 2: 200}
+NOTHING = "Each field that is changed stands here from then on, with its value there and here, until the plan is saved."
 
 
 class ChangesTab(QWidget):
@@ -32,15 +33,19 @@ class ChangesTab(QWidget):
         self.table = Table(self.model, "fields that differ")
         self.table.set_widths(_WIDTHS, stretch=0)
         self._words = Elided(role="muted")
+        self._nothing = Paragraph(NOTHING, "caption")
         self._view: PlanView | None = None
         self._other: tuple[str, Plan] | None = None
         row, column = QHBoxLayout(), QVBoxLayout(self)
-        row.addWidget(self._words, 1)
+        row.addWidget(self._words)
+        row.addStretch(1)
         row.addWidget(ActionButton(choose, "quiet", text="Compare with…", small=True))
         column.setContentsMargins(GRID // 2, 0, 0, 0)
         column.setSpacing(GRID // 2)
         column.addLayout(row)
+        column.addWidget(self._nothing)
         column.addWidget(self.table, 1)
+        column.addStretch(0)
 
     def compare(self, path: Path, plan: Plan) -> None:
         """Hold the open plan against that of another file."""
@@ -58,6 +63,8 @@ class ChangesTab(QWidget):
         name, plan = self._other or _stored(self._view)
         rows = differences(plan, self._view.plan)
         self.model.set_rows(rows)
+        self.table.setVisible(bool(rows))
+        self._nothing.setVisible(not rows)
         self._words.setText(f"{plural(len(rows), 'field')} not as in {name}" if rows else f"The same as {name}")
 
 

@@ -14,7 +14,7 @@ from gpu_studio.ui.widgets.labels import Label
 from gpu_studio.ui.widgets.problem_line import ProblemLine
 from gpu_studio.ui.widgets.strip_list import StripList
 
-HIGHEST = 250
+HIGHEST = 168
 
 
 class DevicesCard(Card):

@@ -13,7 +13,7 @@ from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.card import Card
 from gpu_studio.ui.widgets.choosable import ChoiceGroup
-from gpu_studio.ui.widgets.labels import Elided, Paragraph
+from gpu_studio.ui.widgets.labels import Paragraph
 from gpu_studio.ui.widgets.tile import Tile
 
 COLUMNS = 4
@@ -29,7 +29,7 @@ class DistributionCard(Card):
         self.buttons = {name: _tile(name, theme) for name in STRATEGY_FACTS}
         self.group = ChoiceGroup(self.buttons, COLUMNS, self)
         self.words = Paragraph(role="muted")
-        self.brief = Elided(role="caption")
+        self.brief = Paragraph(role="caption")
         self._view: PlanView | None = None
         self._pointed = ""
         self.group.chosen.connect(self._choose)

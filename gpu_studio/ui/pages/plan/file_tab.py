@@ -15,6 +15,10 @@ from gpu_studio.ui.widgets.labels import Label, Paragraph
 
 FIELD = "file"
 HIGHEST_PROBLEMS = 88
+BLOCK_END = "\u2029"
+"""What Qt ends a line with."""
+_ESCAPED = {letter: f"\\u{ord(letter):04X}" for letter in (BLOCK_END, "\ufdd0", "\ufdd1")}
+"""What Qt would take for the end of a line, as TOML writes it in a text."""
 
 
 class FileTab(QWidget):
@@ -43,6 +47,11 @@ class FileTab(QWidget):
         self.text.textChanged.connect(self._read)
         self._lay_out(copy)
 
+    @property
+    def written(self) -> str:
+        """What stands there, letter for letter: as plain text Qt makes blanks and line ends of rarer letters."""
+        return self.text.document().toRawText().replace(BLOCK_END, "\n")
+
     def show_view(self, view: PlanView) -> None:
         """Show the plan's text, unless what stands there says the same."""
         if view.plan != self._plan:
@@ -53,13 +62,13 @@ class FileTab(QWidget):
     def _write(self, text: str) -> None:
         place = self.text.verticalScrollBar().value()
         self.text.blockSignals(True)
-        self.text.setPlainText(text)
+        self.text.setPlainText("".join(_ESCAPED.get(letter, letter) for letter in text))
         self.text.blockSignals(False)
         self.text.verticalScrollBar().setValue(place)
 
     def _read(self) -> None:
         try:
-            text = self.text.toPlainText()
+            text = self.written
             plan = loads(text, "This text")
         except PlanError as error:
             self._say("\n".join(str(problem) for problem in error.problems))

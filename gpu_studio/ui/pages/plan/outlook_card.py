@@ -10,11 +10,12 @@ from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 from gpu_studio.hardware.topology import Topology
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.ui.models.checkup import Checkup
-from gpu_studio.ui.models.concerns import Concern, obstacles, warnings
+from gpu_studio.ui.models.concerns import Concern, Obstacles, warnings
 from gpu_studio.ui.models.outlook import Prospect, facts, prospects
 from gpu_studio.ui.models.plan_facts import FactsReader
 from gpu_studio.ui.models.plan_view import Change, PlanView
 from gpu_studio.ui.pages.plan.facts_bar import FactsBar
+from gpu_studio.ui.pages.plan.form.tab_order import follow_layout
 from gpu_studio.ui.pages.plan.scrolled import Scrolled
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
@@ -38,6 +39,8 @@ class OutlookCard(Card):
         self._reader: FactsReader | None = None
         self._topology: Topology | None = None
         self._pointed = ""
+        self._found = Obstacles()
+        self._stops: tuple[tuple[str, ...], ...] = ()
         self.heading = Paragraph(role="strong")
         self.obstacles, self.warnings = ConcernList(theme, "bad"), ConcernList(theme, "warning")
         self.figures = _Figures()
@@ -76,7 +79,7 @@ class OutlookCard(Card):
         view, known = self._view, self._reader.facts if self._reader else None
         if view is None:
             return
-        standing = obstacles(view, known)
+        standing = self._found.of(view, known)
         self.heading.setText(_heading(len(view.problems) or len(standing)))
         self.heading.setVisible(bool(standing))
         self.obstacles.show_concerns(standing)
@@ -84,6 +87,14 @@ class OutlookCard(Card):
         self.figures.show_rows(facts(view.plan, view.machine, known.data if known else None))
         self._show_devices(_devices(view, known))
         self._show_reader(known)
+        self._order()
+
+    def _order(self) -> None:
+        """Let Tab come to what was made late where it stands."""
+        stops = tuple(self.rows), tuple(self.obstacles.views), tuple(self.warnings.views)
+        if stops != self._stops:
+            self._stops = stops
+            follow_layout(self.waiting)
 
     def _show_devices(self, devices: Sequence[Prospect]) -> None:
         if [each.name for each in devices] != list(self.rows):

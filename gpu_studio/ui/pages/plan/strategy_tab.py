@@ -27,7 +27,7 @@ from gpu_studio.ui.widgets.labels import Label, Paragraph
 from gpu_studio.ui.widgets.problem_line import ProblemLine
 from gpu_studio.ui.widgets.strategy_picture import StrategyPicture
 
-SIDE_BY_SIDE = 600
+SIDE_BY_SIDE = 660
 """From this width on the options stand beside the drawing, else over it: they are what a person comes for."""
 BESIDE_PICTURE, BESIDE_OPTIONS = ("pace", "variables", "gradients", "batches"), ("when", "costs")
 HEADINGS = {"pace": "", "when": "when to use it", "costs": "what it costs"}

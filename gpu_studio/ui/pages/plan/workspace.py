@@ -9,9 +9,13 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QStackedWidget, QTabBar, QWidget
 
 from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.pages.plan.form.tab_order import as_read
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.card import Card
 from gpu_studio.ui.widgets.tab_order import tab_after
+
+_CLOSE_TABS = "QTabBar::tab { padding: 6px 9px; margin-right: 2px; }"
+"""In the smallest window the tabs must leave room for what stands beside them."""
 
 
 class Editor(Protocol):
@@ -41,6 +45,7 @@ class Workspace(Card):
         self.tabs.setExpanding(False)
         self.tabs.setUsesScrollButtons(False)
         self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
+        self.tabs.setStyleSheet(_CLOSE_TABS)
         self._pages = QStackedWidget()
         self._makers: dict[str, Callable[[], QWidget]] = {}
         self._editors: dict[str, QWidget] = {}
@@ -84,7 +89,7 @@ class Workspace(Card):
             editor.edited.connect(self.edited)  # type: ignore[attr-defined]
             self._pages.addWidget(editor)
             # Qt lets Tab come last to what is made late.
-            tab_after(self.tabs, [part for part in editor.findChildren(QWidget) if _is_stop(part, self)])
+            tab_after(self.tabs, [part for part in as_read(editor) if _is_stop(part, self)])
             self._editors[name] = editor
         return self._editors[name]
 
@@ -95,6 +100,15 @@ class Workspace(Card):
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """The tabs and some lines: an editor scrolls."""
         return QSize(self.tabs.sizeHint().width() + 2 * GRID, 160)
+
+    def begin_with(self, name: str) -> None:
+        """Open a tab as soon as there is a plan; one that there is not any more is not missed."""
+        if name in self._makers:
+            self.tabs.setCurrentIndex(list(self._makers).index(name))
+
+    def step(self, by: int) -> None:
+        """Open the tab so many further on; after the last one comes the first."""
+        self.tabs.setCurrentIndex((self.tabs.currentIndex() + by) % max(1, self.tabs.count()))
 
     def _open(self, index: int) -> None:
         if index >= 0:

@@ -33,7 +33,7 @@ class OptionRows(QWidget):
 
     def __init__(self, path: str, problems_path: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._path = path
+        self.path = path
         self._problems_path = problems_path or path
         self._shape: Shape = ()
         self.rows: dict[str, Row] = {}
@@ -43,7 +43,7 @@ class OptionRows(QWidget):
 
     def show_options(self, view: PlanView, known: Sequence[Option] = ()) -> None:
         """Show the plan's options; `known` are those that what the plan names has."""
-        given: Mapping[str, Any] = value_at(view.plan, self._path) or {}
+        given: Mapping[str, Any] = value_at(view.plan, self.path) or {}
         names = {option.name for option in known}
         self._arrange((*known, *(key for key in given if key not in names)))
         for row in self.rows.values():
@@ -71,12 +71,12 @@ class OptionRows(QWidget):
 
     def _make(self, what: Option | str) -> Row:
         if isinstance(what, str):
-            field = OptionField(self._path, what, printable(what), problems=(path_to(self._problems_path, what),))
+            field = OptionField(self.path, what, printable(what), problems=(path_to(self._problems_path, what),))
             row = Row(field, toml_field(f"option {printable(what)}"), back="Remove")
         else:
             label = what.name.replace("_", " ")
             problems = (path_to(self._problems_path, what.name),)
-            field = OptionField(self._path, what.name, label, what.help, what.default, problems)
+            field = OptionField(self.path, what.name, label, what.help, what.default, problems)
             row = Row(field, control_for(what))
         row.edited.connect(self.edited)
         return row

@@ -13,7 +13,7 @@ from gpu_studio.ui.pages.plan.form.field import AnyField, Edit
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import sentence
 from gpu_studio.ui.widgets.button import Button
-from gpu_studio.ui.widgets.labels import Elided, Paragraph
+from gpu_studio.ui.widgets.labels import Elided, Label, Paragraph
 
 LABEL = 128
 CONTROL = 188
@@ -44,7 +44,8 @@ class Row(QWidget):
         self.field = field
         self.control = control
         self.label = Elided(field.label, "muted")
-        self.hint = Elided(field.hint, "caption")
+        self.hint = Label(field.hint, "caption")
+        self.hint.setWordWrap(True)
         self.problem = Paragraph("", "caption")
         self.problem.setProperty("tone", "bad")
         self.back = Button(back, "quiet", small=True)

@@ -14,15 +14,16 @@ def follow_layout(widget: QWidget) -> None:
     around = widget
     while (parent := around.parentWidget()) is not None and not isinstance(around, QScrollArea):
         around = parent
-    for before, after in pairwise(_as_read(around)):
+    for before, after in pairwise(as_read(around)):
         QWidget.setTabOrder(before, after)
 
 
-def _as_read(widget: QWidget) -> Iterator[QWidget]:
+def as_read(widget: QWidget) -> Iterator[QWidget]:
+    """All of a widget that Tab can reach, in the order of its layouts."""
     if widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
         yield widget
     elif isinstance(widget, QScrollArea) and (inside := widget.widget()) is not None:
-        yield from _as_read(inside)
+        yield from as_read(inside)
     elif (layout := widget.layout()) is not None:
         yield from _within(layout)
 
@@ -34,6 +35,6 @@ def _within(layout: QLayout) -> Iterator[QWidget]:
             continue
         widget, inner = item.widget(), item.layout()
         if widget is not None:
-            yield from _as_read(widget)
+            yield from as_read(widget)
         elif inner is not None:
             yield from _within(inner)
