@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 NAMES = ("flatten", "dense", "dense_1", "dense_2", "outputs")
@@ -35,7 +36,7 @@ def _say(to: int, document: object) -> None:
     os.write(to, json.dumps(document).encode() + b"\n")
 
 
-_ACTIONS = {
+_ACTIONS: dict[str, Callable[[int], object]] = {
     "hang": lambda _to: signal.pause(),
     "die": lambda _to: os.kill(os.getpid(), signal.SIGKILL),
     "nonsense": lambda to: _say(to, {"answer": {"times": "none of your business"}}),

@@ -29,7 +29,7 @@ LEFT = Qt.MouseButton.LeftButton
 class LanesBench(QWidget):
     """A window with the tab; what it wants is done to a document, and it is shown what comes of it."""
 
-    def __init__(self, theme, plan: Plan, machine: Machine, facts, times: TimesReader | None) -> None:
+    def __init__(self, theme: Any, plan: Plan, machine: Machine, facts: Any, times: TimesReader | None) -> None:
         super().__init__()
         self.machine = machine
         self.wanted: list[Change] = []
@@ -70,7 +70,7 @@ def opening(qtbot: Any, theme: Any) -> Iterator[Callable[..., LanesBench]]:
     """Open benches in windows of their own; nothing of them is left in the end."""
     benches: list[LanesBench] = []
 
-    def open_(plan: Plan | None = None, machine: Machine = MACHINE, graph=None, times=None) -> LanesBench:
+    def open_(plan: Plan | None = None, machine: Machine = MACHINE, graph: Any = None, times: Any = None) -> LanesBench:
         facts = facts_of(graph) if graph else facts_of()
         bench = LanesBench(theme, plan or placed_plan(), machine, facts, times)
         benches.append(bench)

@@ -48,7 +48,8 @@ def _running() -> list[QTimer | QThread]:
 
 def _with_subclasses(kind: type) -> Iterator[type]:
     yield kind
-    for each in kind.__subclasses__():
+    below: list[type] = kind.__subclasses__()
+    for each in below:
         yield from _with_subclasses(each)
 
 
