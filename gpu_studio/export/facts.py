@@ -87,7 +87,10 @@ class Facts:
 
     @property
     def catches(self) -> bool:
-        """Whether a placed model's layers may not write what they change, or do not read their own random states."""
+        """Whether a placed model is called in a scope that gives layers their random states, or keeps their statistics.
+
+        No built-in model needs both of a whole batch: it would lose the statistics.
+        """
         return self.draws or (self.micro_batches > 1 and self.keeps_statistics)
 
     @property

@@ -15,7 +15,6 @@ def train_step(x, y$step):
     with tf.device(outputs.device):
         loss = tf.reduce_mean(loss_of(y, outputs))
     $update
-    $write
     $count
     return loss"""
 
@@ -70,6 +69,7 @@ _SCOPE = """\
 with keras.StatelessScope($mapping)$as_scope:
     outputs = model(x, training=True)"""
 
+_NUMBERED = "number, (x, y, weight) in enumerate(micro_batches)"
 _GIVES = "A scope gives the layers their random states."
 _CATCHES = "A scope catches what layers change: every micro-batch starts from the same statistics."
 
@@ -77,7 +77,7 @@ _CATCHES = "A scope catches what layers change: every micro-batch starts from th
 def train(facts: Facts) -> str:
     """The function `train_step`."""
     parts = facts.micro_batches > 1
-    writes = facts.catches and facts.keeps_statistics
+    writes = parts and facts.keeps_statistics
     weight = ", tf.cast(weight > 0, tf.float32)" if parts else ""
     return fill(
         _IN_PARTS if parts else _WHOLE,
@@ -89,13 +89,9 @@ def train(facts: Facts) -> str:
         forward=_forward(facts),
         keep="scopes.append(scope)\nshares.append(tf.reduce_sum(weight))" if writes else "",
         update=fill(_UPDATE, scaled=SCALED if facts.scales else "", target="scaled" if facts.scales else "loss"),
-        write=("write_statistics(model, scopes, shares)" if parts else _WRITE_ONE) if writes else "",
+        write="write_statistics(model, scopes, shares)" if writes else "",
         count=f"update_metrics(y, outputs{weight})" if facts.plan.training.metrics else "",
     )
-
-
-_NUMBERED = "number, (x, y, weight) in enumerate(micro_batches)"
-_WRITE_ONE = "write_statistics(model, [scope], [1.0])"
 
 
 def evaluate(facts: Facts) -> str:

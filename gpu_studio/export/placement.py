@@ -114,5 +114,5 @@ def placement(facts: Facts) -> str:
         places=indented("\n".join(lines), 4),
         micro_batches=fill(_MICRO_BATCHES, count=literal(facts.micro_batches)) if facts.micro_batches > 1 else "",
         inner=_INNER if facts.scales else "",
-        statistics=_STATISTICS if facts.catches and facts.keeps_statistics else "",
+        statistics=_STATISTICS if facts.micro_batches > 1 and facts.keeps_statistics else "",
     )

@@ -27,7 +27,8 @@ def places(feeds: Feeds, layers: Mapping[str, tuple[str, ...]], default: str) ->
     """
     for name in layers:
         if name not in feeds:
-            raise ExportError(f"The model has no layer {shown(name)}: {choose_one(name, feeds)}.")
+            advice = choose_one(name, feeds)
+            raise ExportError(f"The model has no layer {shown(name)}: {advice}{'' if advice.endswith('?') else '.'}")
     homes = {name: devices[0] for name, devices in layers.items()}
     takers = {name: [other for other, inputs in feeds.items() if name in inputs] for name in feeds}
     _follow(feeds, feeds, homes)

@@ -94,11 +94,11 @@ def _placed(plan: Plan) -> Iterator[str]:
     for name, devices in placed.layers.items():
         if len(devices) > 1:
             yield (
-                f"The layer {shown(name)} is split over {', '.join(devices)}, which a script cannot do. "
+                f"The layer {shown(name)} is split over {', '.join(devices)}, and scripts keep layers whole. "
                 f"Give it one device in distribution.placed.layers, such as {devices[0]}."
             )
     if placed.recompute:
-        yield "A script cannot compute activations again. Leave distribution.placed.recompute out."
+        yield "Scripts keep all activations, and compute none again. Leave distribution.placed.recompute out."
     if keras_name(plan.training.optimizer, OPTIMIZERS) == "adafactor":
         yield "Keras puts all that adafactor keeps on the first device. Choose another training.optimizer."
 

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import ast
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pytest
+from export_plans import plan_of
+
+from gpu_studio.export import python_script
 from gpu_studio.export.keras_classes import LOSS_CLASSES, METRIC_CLASSES, OPTIMIZER_CLASSES
 from gpu_studio.export.monitors import more_is_better
 from gpu_studio.plan.keras_names import LOSSES, METRICS, OPTIMIZERS, result_name
@@ -52,3 +59,26 @@ def test_that_metrics_which_make_their_variables_late_are_known():
     for name, fitting in METRIC_CLASSES.items():
         metric = getattr(keras.metrics, fitting.cls)(*([0.5] if fitting.cls in needed else []))
         assert fitting.lazy == (getattr(metric, "_built", True) is False), name
+
+
+@pytest.mark.slow
+def test_that_the_statistics_of_uneven_micro_batches_are_those_of_the_whole_batch():
+    import keras
+    import tensorflow as tf
+
+    tree = ast.parse(python_script(plan_of("placed and normalised"), None, Path("/nowhere")))
+    (written,) = [each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == "write_statistics"]
+    defined: dict[str, Any] = {"keras": keras, "tf": tf}
+    exec(compile(ast.Module([written], []), "train.py", "exec"), defined)
+    layer = keras.layers.BatchNormalization(momentum=0.9)
+    model = keras.Sequential([keras.Input((3,)), layer])
+    x = np.random.default_rng(1).normal(size=(7, 3)).astype(np.float32)
+    x[:2] += 5  # the first micro-batch is unlike the second
+    scopes = []
+    for part in (x[:2], x[2:]):
+        with keras.StatelessScope() as scope:
+            model(part, training=True)
+        scopes.append(scope)
+    defined["write_statistics"](model, scopes, [2 / 7, 5 / 7])
+    np.testing.assert_allclose(layer.moving_mean, 0.1 * x.mean(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(layer.moving_variance, 0.9 + 0.1 * x.var(axis=0), rtol=1e-5)

@@ -68,6 +68,12 @@ def test_that_a_layer_that_there_is_not_is_refused_with_the_nearest() -> None:
         python_script(plan, None, Path("/nowhere"))
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_that_no_model_both_draws_and_keeps_statistics_or_the_step_of_a_whole_batch_would_lose_them(name: str) -> None:
+    facts = Facts.of(small_plan(*MODELS[name]), None, Path("/nowhere"))
+    assert not (facts.draws and facts.keeps_statistics)
+
+
 @st.composite
 def feeds(draw: st.DrawFn) -> Feeds:
     names = [f"layer{number}" for number in range(draw(st.integers(1, 8)))]

@@ -41,7 +41,7 @@ def refusal(plan: Plan, base: Path = Path("/nowhere")) -> str:
         ([PLACED, FLAT, "model.file=a.keras"], "model from a file"),
         ([PLACED], "No layer is placed"),
         ([PLACED, "distribution.placed.layers={ dense = ['CPU:1', 'CPU:2'] }"], "split over CPU:1, CPU:2"),
-        ([PLACED, FLAT, "distribution.placed.recompute=true"], "compute activations again"),
+        ([PLACED, FLAT, "distribution.placed.recompute=true"], "compute none again"),
         ([PLACED, FLAT, "training.optimizer=adafactor"], "adafactor"),
         (["devices.carve=[{ device = 'GPU-5d0', slices_mib = [1024] }]"], "Which card GPU-5d0 is"),
     ],
