@@ -82,6 +82,12 @@ WHY = {
 }
 
 
+NO_START = (
+    "the NVIDIA driver does not start and does not say why: look what nvidia-smi says, and restart the machine if that "
+    "fails too"
+)
+
+
 def ask(call: Callable[..., T], *arguments: Any) -> T | Unknown:
     """What an NVML call answers, or why it does not."""
     try:
@@ -114,10 +120,17 @@ def address(handle: Any) -> int:
     return ctypes.cast(handle, ctypes.c_void_p).value or 0
 
 
+def start(answer: Unknown | None) -> Unknown | None:
+    """The answer to NVML's start, with what to do where the driver itself says nothing."""
+    if answer is not None and answer.code == pynvml.NVML_ERROR_UNKNOWN:
+        return Unknown(NO_START, answer.code)
+    return answer
+
+
 @contextmanager
 def running() -> Iterator[Unknown | None]:
     """NVML while the block runs; gives an `Unknown` if it could not be started."""
-    failure = ask(pynvml.nvmlInit)
+    failure = start(ask(pynvml.nvmlInit))
     try:
         yield failure
     finally:

@@ -91,7 +91,7 @@ class Driver:
         return Cards(time=time, cards=ordered, why=self.why, **self._versions)
 
     def _found(self, asleep: list[PciCard]) -> list[CardFacts]:
-        failure = self.calls.ask("nvmlInitWithFlags", nvml.NO_ATTACH if asleep else 0)
+        failure = nvml.start(self.calls.ask("nvmlInitWithFlags", nvml.NO_ATTACH if asleep else 0))
         if isinstance(failure, Unknown):
             return self._refused(failure)
         self._is_open = self._ever_open = True
