@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import settings
 
 pytest_plugins = ["pytester", "isolation", "hygiene", "x_display"]
@@ -12,3 +13,16 @@ pytest_plugins = ["pytester", "isolation", "hygiene", "x_display"]
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what opens the whole window, and begin with the files that take long.
+
+    `make quick` leaves the whole window out: a hundred of those tests take as long as all else. Files that take long
+    come first, because at the end of a run on several cores one of them would keep the other cores waiting.
+    """
+    for item in items:
+        if "open_window" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.window)
+    long = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in long)
