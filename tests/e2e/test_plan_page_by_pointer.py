@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from training_runs import small_plan
 from x_program import Program, facts_with, started, told, xdotool
 
-from gpu_studio.plan import load
+from gpu_studio.plan import load, save
+from gpu_studio.runs import catalogue, events
+from gpu_studio.runs.lineage import events_of
 
 pytestmark = pytest.mark.slow
 
@@ -29,16 +33,31 @@ def plan_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environment(x_environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
-    """One simulated card, and settings that are nobody's."""
-    own = {"GPU_STUDIO_SETTINGS": str(tmp_path / "window.ini"), "GPU_STUDIO_SIMULATE": "1xH100"}
+    """Settings that are nobody's."""
+    own = {"GPU_STUDIO_SETTINGS": str(tmp_path / "window.ini")}
     return {**x_environment, **own, "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}"}
 
 
-@pytest.fixture
-def program(environment: dict[str, str], plan_file: Path, tmp_path: Path) -> Iterator[Program]:
-    command = [sys.executable, str(PROGRAM), "--runs-dir", str(tmp_path / "runs"), str(plan_file)]
+@contextmanager
+def opened(environment: dict[str, str], plan_file: Path, runs: Path) -> Iterator[Program]:
+    command = [sys.executable, str(PROGRAM), "--runs-dir", str(runs), str(plan_file)]
     with started(command, environment) as child:
         yield child
+
+
+@pytest.fixture
+def program(environment: dict[str, str], plan_file: Path, runs: Path) -> Iterator[Program]:
+    """The window on a machine with one simulated card."""
+    with opened({**environment, "GPU_STUDIO_SIMULATE": "1xH100"}, plan_file, runs) as child:
+        yield child
+
+
+@pytest.fixture
+def two_cpus(tmp_path: Path) -> Path:
+    """A plan that trains for a moment on the first of two logical CPUs."""
+    path = tmp_path / "two.plan.toml"
+    save(small_plan('devices.carve=[{ device = "CPU:0", slices_mib = [0, 0] }]', "distribution.strategy=none"), path)
+    return path
 
 
 def test_that_a_card_is_carved_a_divider_dragged_undone_redone_and_saved(program, environment, plan_file) -> None:
@@ -71,3 +90,32 @@ def test_that_a_card_is_carved_a_divider_dragged_undone_redone_and_saved(program
     point("key", "ctrl+s")
     assert told(program, "unsaved", lambda unsaved: not unsaved) is False
     assert load(plan_file).devices.carve[0].slices_mib == tuple(moved)
+
+
+@pytest.mark.timeout(200)
+def test_that_a_strategy_and_its_all_reduce_are_clicked_and_the_run_has_them(
+    environment, two_cpus, runs, qtbot
+) -> None:
+    point = partial(xdotool, environment)
+
+    def click(place: list[int]) -> None:
+        left, top, width, height = place
+        point("mousemove", left + width // 2, top + height // 2, "click", 1)
+
+    with opened(environment, two_cpus, runs) as program:
+        window = point("search", "--sync", "--onlyvisible", "--pid", program.pid, "--name", "GPU Studio").split()[-1]
+        point("windowfocus", "--sync", window)
+        parts = told(program, "parts", lambda parts: {"mirrored", "train"} <= set(parts))
+        click(parts["mirrored"])
+        assert told(program, "strategy", lambda strategy: strategy == "mirrored")
+        point("key", "alt+5")
+        click(told(program, "parts", lambda parts: "hierarchical_copy" in parts)["hierarchical_copy"])
+        facts = facts_with(program, "all_reduce", lambda all_reduce: all_reduce == "hierarchical_copy")
+        assert facts["strategy"] == "mirrored"
+        click(parts["train"])
+        qtbot.waitUntil(lambda: bool(catalogue.directories(runs)), timeout=20_000)
+        (run,) = catalogue.directories(runs)
+        qtbot.waitUntil(lambda: any(isinstance(each, events.Finished) for each in events_of(run)), timeout=120_000)
+    (devices,) = [event for event in events_of(run) if isinstance(event, events.Devices)]
+    assert devices.replicas == ["CPU:0", "CPU:1"]
+    assert (devices.strategy, devices.all_reduce) == ("mirrored", "hierarchical_copy")

@@ -1,8 +1,9 @@
 """GPU Studio's window as `gpu-studio` opens it, which tells where its parts are, for tests with a real pointer.
 
 Takes the arguments of `gpu-studio`. Writes a line of JSON when the first card's bar on the Plan page is on the screen
-or has moved, `{"bar": [x, y, width, height]}`, and one at each change of the plan, `{"slices": […], "ends": […],
-"unsaved": …}`, with the slices' ends as shares of the bar. Ends when its standard input is closed.
+or has moved, `{"bar": [x, y, width, height]}`, one where the parts to be clicked can be seen, `{"parts": {name: [x, y,
+width, height]}}`, and one at each change of the plan, `{"slices": […], "ends": […], "unsaved": …}`, with the slices'
+ends as shares of the bar, and `{"strategy": …, "all_reduce": …}`. Ends when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -12,23 +13,28 @@ import sys
 from typing import Any
 
 from PySide6.QtCore import QEvent, QPoint, QSocketNotifier, QTimer
+from PySide6.QtWidgets import QWidget
 
 from gpu_studio.cli import main
 from gpu_studio.ui import app
 from gpu_studio.ui.main_window import MainWindow
 from gpu_studio.ui.models.edits.carving import slices_of
+from gpu_studio.ui.widgets.button import PrimaryButton
 
 CARD = "GPU:0"
+ALL_REDUCE = "hierarchical_copy"
 
 
 class Window(MainWindow):
     """Tells where the bar of the first card is once it is painted, and its slices whenever they change."""
 
     told: Any = None
+    seen: Any = None
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self.document.changed.connect(self.tell_slices)
+        self.document.changed.connect(self.tell_strategy)
         self.ended = QSocketNotifier(sys.stdin.fileno(), QSocketNotifier.Type.Read, self)
         self.ended.activated.connect(self.close)
 
@@ -37,15 +43,35 @@ class Window(MainWindow):
         done: bool = super().event(event)
         if event.type() in (QEvent.Type.Paint, QEvent.Type.UpdateRequest):
             QTimer.singleShot(0, self, self.tell_bar)
+            QTimer.singleShot(0, self, self.tell_parts)
         return done
+
+    def tell_parts(self) -> None:
+        """Say where the parts are that can be seen, if that is new."""
+        page = self.plan_page
+        parts: dict[str, QWidget] = {"mirrored": page.distribution.buttons["mirrored"]}
+        if page.workspace.current == "Strategy":
+            editor: Any = page.workspace.editor("Strategy")
+            parts[ALL_REDUCE] = editor.all_reduce.rows[ALL_REDUCE]
+        if (train := page.findChild(PrimaryButton)) is not None:
+            parts["train"] = train
+        seen = {name: where(part) for name, part in parts.items() if not part.visibleRegion().isEmpty()}
+        if seen != self.seen:
+            self.seen = seen
+            tell(parts=seen)
+
+    def tell_strategy(self) -> None:
+        """Say how the work is spread."""
+        if self.document.plan is not None:
+            chosen = self.document.plan.distribution
+            tell(strategy=chosen.strategy, all_reduce=chosen.all_reduce)
 
     def tell_bar(self) -> None:
         """Say where the bar is, if that is new."""
         view = self.plan_page.devices.list.views.get(CARD)
         if view is None or not view.bar.isVisible():
             return
-        corner = view.bar.mapToGlobal(QPoint(0, 0))
-        place = [corner.x(), corner.y(), view.bar.width(), view.bar.height()]
+        place = where(view.bar)
         if place != self.told:
             self.told = place
             tell(bar=place)
@@ -54,9 +80,16 @@ class Window(MainWindow):
         """Say how the first card is carved."""
         if self.document.plan is not None and self.inventory.machine is not None:
             slices = slices_of(self.document.plan, CARD, self.inventory.machine)
-            track = self.plan_page.devices.list.views[CARD].bar.track
+            view = self.plan_page.devices.list.views.get(CARD)
+            track = view.bar.track if view is not None else None
             ends = [end / track.length for end in track.ends] if track else []
             tell(slices=list(slices), ends=ends, unsaved=self.document.dirty)
+
+
+def where(part: QWidget) -> list[int]:
+    """The part on the screen: left, top, width, height."""
+    corner = part.mapToGlobal(QPoint(0, 0))
+    return [corner.x(), corner.y(), part.width(), part.height()]
 
 
 def tell(**facts: object) -> None:

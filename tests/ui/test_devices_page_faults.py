@@ -86,8 +86,10 @@ def all_go_on(page: DevicesPage, cards: int) -> bool:
         ("missing", "No NVIDIA driver is installed on this machine (libnvidia-ml.so.1 is not there)."),
         (
             "refused",
-            "The NVIDIA driver does not start and does not say why: look what nvidia-smi says, and restart the "
-            "machine if that fails too.",
+            (
+                "The NVIDIA driver does not start and does not say why: look what nvidia-smi says, and restart the "
+                "machine if that fails too."
+            ),
         ),
         ("mismatch", "The NVIDIA driver was updated while the old one still runs: restart the machine."),
     ],
