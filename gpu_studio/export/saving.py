@@ -5,7 +5,8 @@ from __future__ import annotations
 from gpu_studio.export.facts import Facts
 from gpu_studio.export.filling import fill
 from gpu_studio.export.literals import literal
-from gpu_studio.export.monitors import monitored, more_is_better
+from gpu_studio.export.monitors import monitored
+from gpu_studio.plan.monitors import more_is_better
 
 _SAVE = """\
 $if_due    # The last $keep stay, and the best by $monitor.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from gpu_studio.placement.device_memory import DeviceMemory, Part
 from gpu_studio.placement.memory_placed import placed_memory
 from gpu_studio.placement.memory_replicated import central_memory, mirrored_memory, single_memory
+from gpu_studio.placement.places import limit_bytes
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
-from gpu_studio.plan import MIB, LogicalDevice, Machine, Plan, logical_devices, replicas
+from gpu_studio.plan import LogicalDevice, Machine, Plan, logical_devices, replicas, shares_of
 
-__all__ = ["DeviceMemory", "Part", "predict", "shares"]
+__all__ = ["DeviceMemory", "Part", "predict"]
 
 _SINGLE = ("none", "one_device")
 
@@ -29,7 +30,9 @@ def predict(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[DeviceMemor
 
 def _taken(plan: Plan, machine: Machine, model: ModelFacts) -> dict[str, DeviceMemory]:
     names = replicas(plan, machine)
-    strategy, batches = plan.distribution.strategy, shares(plan, len(names))
+    strategy = plan.distribution.strategy
+    # A plan that gives a replica no sample is refused elsewhere; here it counts as one.
+    batches = [max(1, share) for share in shares_of(plan, len(names))]
     if strategy == "placed":
         return placed_memory(plan, names, model)
     each = dict(zip(names, batches, strict=True))
@@ -40,20 +43,5 @@ def _taken(plan: Plan, machine: Machine, model: ModelFacts) -> dict[str, DeviceM
     return mirrored_memory(each, plan.distribution.all_reduce, model)
 
 
-def shares(plan: Plan, count: int) -> tuple[int, ...]:
-    """How many samples of a full step each of `count` replicas gets."""
-    size = max(1, plan.training.batch_size)
-    if plan.training.batch_scope == "replica":
-        return (size,) * count
-    return tuple(max(1, size // count + (place < size % count)) for place in range(count))
-
-
 def _limited(memory: DeviceMemory, device: LogicalDevice, machine: Machine) -> DeviceMemory:
-    return memory.within(_limit(device, machine))
-
-
-def _limit(device: LogicalDevice, machine: Machine) -> int | None:
-    if device.limit_mib is not None:
-        return device.limit_mib * MIB
-    card = machine.card(device.physical)
-    return None if card is None or card.usable_mib is None else card.usable_mib * MIB
+    return memory.within(limit_bytes(device, machine))

@@ -38,12 +38,12 @@ def places(devices: Sequence[LogicalDevice], machine: Machine, bandwidths: Mappi
     ]
 
 
-def limit_bytes(device: LogicalDevice, machine: Machine) -> float | None:
+def limit_bytes(device: LogicalDevice, machine: Machine) -> int | None:
     """What TensorFlow may hold on the device, in bytes: its slice, else what the card has free; None on a CPU."""
     if device.limit_mib is not None:
-        return float(device.limit_mib * MIB)
+        return device.limit_mib * MIB
     card = machine.card(device.physical)
-    return None if card is None or card.usable_mib is None else float(card.usable_mib * MIB)
+    return None if card is None or card.usable_mib is None else card.usable_mib * MIB
 
 
 def workers(devices: Sequence[LogicalDevice], machine: Machine, threads_per_operation: int = 0) -> int:

@@ -1,7 +1,7 @@
 """What to do: the Plan, its file, its rules. Values in, values out; nothing here knows TensorFlow, Qt or NVML."""
 
 from gpu_studio.plan.files import load, loads, save
-from gpu_studio.plan.logical import LogicalDevice, logical_devices, replica_count, replicas, visible_cards
+from gpu_studio.plan.logical import LogicalDevice, logical_devices, replica_count, replicas, shares_of, visible_cards
 from gpu_studio.plan.machine import MIB, Card, Machine
 from gpu_studio.plan.problems import PlanError, Problem
 from gpu_studio.plan.settings import with_settings
@@ -59,6 +59,7 @@ __all__ = [
     "replica_count",
     "replicas",
     "save",
+    "shares_of",
     "starter",
     "validate",
     "visible_cards",

@@ -71,6 +71,14 @@ def replica_count(plan: Plan, machine: Machine) -> int:
     return 1 if plan.distribution.strategy == "placed" else len(replicas(plan, machine))
 
 
+def shares_of(plan: Plan, count: int) -> tuple[int, ...]:
+    """How many samples of a step each of `count` replicas gets: as even as can be, and the first ones one more."""
+    size = plan.training.batch_size
+    if plan.training.batch_scope == "replica":
+        return (size,) * count
+    return tuple(size // count + (place < size % count) for place in range(count))
+
+
 def _with_layers(plan: Plan) -> tuple[str, ...]:
     layers = plan.distribution.placed.layers if plan.distribution.placed else {}
     return tuple(dict.fromkeys(device for devices in layers.values() for device in devices))

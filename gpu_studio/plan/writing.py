@@ -42,16 +42,16 @@ def _is_nested(key: str, value: Any) -> bool:
 
 
 def _lines(table: Mapping[str, Any]) -> list[str]:
-    return [f"{_key(key)} = {_inline(value)}" for key, value in table.items()]
+    return [f"{_key(key)} = {inline(value)}" for key, value in table.items()]
 
 
-def _inline(value: Any) -> str:
+def inline(value: Any) -> str:
     """A value on one line: lists and tables too, which tomli_w would spread over several."""
     if isinstance(value, Mapping):
-        pairs = [f"{_key(key)} = {_inline(value[key])}" for key in sorted(value, key=_name_first)]
+        pairs = [f"{_key(key)} = {inline(value[key])}" for key in sorted(value, key=_name_first)]
         return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_inline, value))}]"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(inline, value))}]"
     return tomli_w.dumps({"v": value}).removeprefix("v = ").rstrip("\n")
 
 

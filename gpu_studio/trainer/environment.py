@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from gpu_studio.plan import Devices, Plan
@@ -9,6 +10,15 @@ from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.trainer.errors import PlanRefused
 
 HIDE_ALL = "-1"
+
+
+def settle(plan: Plan) -> None:
+    """Set this process's variables for `plan`, before `import tensorflow`. Raises PlanRefused."""
+    for name, value in settings_for(plan, os.environ).items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def settings_for(plan: Plan, environ: Mapping[str, str]) -> dict[str, str | None]:

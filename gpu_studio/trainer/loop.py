@@ -8,13 +8,14 @@ from typing import Literal
 
 import numpy as np
 
+from gpu_studio.plan.monitors import VALIDATION
 from gpu_studio.runs.events import Epoch, Finished, StateChanged, Steps
 from gpu_studio.trainer.checkpoints import Checkpoints, Snapshot
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.data import Split
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.meters import Tally
-from gpu_studio.trainer.monitors import VALIDATION, Monitor
+from gpu_studio.trainer.monitors import Monitor
 from gpu_studio.trainer.pace import Pace
 from gpu_studio.trainer.program import Call
 from gpu_studio.trainer.progress import Progress, Reached

@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-VALIDATION = "val_"
-# Parts of the names of Keras metrics of which more is better; of every other value, less is.
-_MORE = ("accuracy", "auc", "precision", "recall", "f1", "fbeta", "score", "iou", "similarity", "r2", "true_", "at_")
+from gpu_studio.plan.monitors import VALIDATION, more_is_better
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +23,7 @@ class Monitor:
     @property
     def sign(self) -> int:
         """1 if less is better, −1 if more is."""
-        name = self.name.removeprefix(VALIDATION)
-        return -1 if "loss" not in name and any(part in name for part in _MORE) else 1
+        return -1 if more_is_better(self.name) else 1
 
     def better(self, value: float, best: float | None, by: float = 0.0) -> bool:
         """Whether `value` is better than `best` by more than `by`. Anything is better than None."""

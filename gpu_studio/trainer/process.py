@@ -48,7 +48,7 @@ def _train(run: RunDirectory, writer: EventWriter, control: Control, reached: Re
     todo = _plan_of(run)
     writer.write(_started(run, todo))
     writer.write(StateChanged(state="starting"))
-    _set_environment(todo)
+    environment.settle(todo)
     # Imported here: TensorFlow reads the environment once, while it is imported.
     from gpu_studio.trainer.training import train_plan
 
@@ -75,14 +75,6 @@ def _started(run: RunDirectory, todo: plan.Plan) -> Started:
         from_epoch=origin.epoch if origin else 0,
         from_step=origin.step if origin else 0,
     )
-
-
-def _set_environment(todo: plan.Plan) -> None:
-    for name, value in environment.settings_for(todo, os.environ).items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
 
 
 def _stop_now(writer: EventWriter, ending: Ending, reached: Reached, seconds: float) -> None:

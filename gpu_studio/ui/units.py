@@ -35,8 +35,11 @@ def duration(seconds: float) -> str:
 
 
 def sentence(text: str) -> str:
-    """`text` with a capital at its beginning and a full stop at its end; empty stays empty."""
-    begun = text[:1].upper() + text[1:]
+    """`text` with a capital at its beginning and a full stop at its end; empty stays empty.
+
+    The name of a field, as `training.optimizer`, keeps its small letter.
+    """
+    begun = text if "." in text.split(" ")[0].rstrip(".") else text[:1].upper() + text[1:]
     return begun if not begun or begun.endswith((".", "!", "?")) else f"{begun}."
 
 

@@ -12,21 +12,13 @@ from export_plans import plan_of
 
 from gpu_studio.export import python_script
 from gpu_studio.export.keras_classes import LOSS_CLASSES, METRIC_CLASSES, OPTIMIZER_CLASSES
-from gpu_studio.export.monitors import more_is_better
-from gpu_studio.plan.keras_names import LOSSES, METRICS, OPTIMIZERS, result_name
-from gpu_studio.trainer.monitors import Monitor
+from gpu_studio.plan.keras_names import LOSSES, METRICS, OPTIMIZERS
 
 
 def test_that_every_name_of_a_plan_has_a_class():
     assert list(OPTIMIZER_CLASSES) == list(OPTIMIZERS)
     assert ["auto", *LOSS_CLASSES] == list(LOSSES)
     assert ["auto", *METRIC_CLASSES] == list(METRICS)
-
-
-@pytest.mark.parametrize("measure", ["loss", *map(result_name, METRICS)])
-def test_that_better_means_the_same_as_in_a_run(measure):
-    for name in (measure, f"val_{measure}"):
-        assert more_is_better(name) == (Monitor(name).sign == -1)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from made_machines import TWO_CARDS, WITHOUT_CARDS
 from made_plan_facts import FACTS, MODEL, STEP, THREE_LAYERS
 
-from gpu_studio.placement.memory import predict, shares
+from gpu_studio.placement.memory import predict
 from gpu_studio.placement.memory_placed import devices_of
 from gpu_studio.placement.plan_facts import PlanFacts, decoded, encoded
 from gpu_studio.plan import MIB, Carve, Devices, Distribution, Placed, Plan, Training
@@ -62,17 +62,6 @@ def test_that_the_parts_make_up_the_total_or_more(batch, strategy) -> None:
         assert all(part.bytes >= 0 for _, part in memory.parts)
         assert parts >= memory.total
         assert parts == memory.total or "less than the sum" in memory.total_formula
-
-
-@given(st.integers(1, 500), st.integers(1, 9))
-def test_that_the_shares_of_a_batch_are_even_and_whole(batch, count) -> None:
-    found = shares(Plan(training=Training(batch_size=batch)), count)
-    assert max(found) - min(found) <= 1
-    assert sum(found) == max(batch, count)
-
-
-def test_that_a_batch_of_each_replica_is_not_shared() -> None:
-    assert shares(Plan(training=Training(batch_size=8, batch_scope="replica")), 3) == (8, 8, 8)
 
 
 def test_that_each_mirror_has_the_whole_model_and_its_share_of_the_batch() -> None:

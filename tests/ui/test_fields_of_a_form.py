@@ -7,7 +7,8 @@ from edited_part import click, in_window, type_in
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
-from gpu_studio.ui.models.typed_values import read_toml, read_wholes, write_toml, write_wholes
+from gpu_studio.plan.writing import inline
+from gpu_studio.ui.models.typed_values import read_toml, read_wholes, write_wholes
 from gpu_studio.ui.widgets.fields import Choice, Segments, Suggested, Switch, Typed, WholeNumber
 
 
@@ -23,7 +24,7 @@ def test_that_a_whole_number_field_shows_whatever_stands_in_the_file(qtbot, valu
     qtbot.addWidget(field)
     told = heard(field)
     field.show_value(value)
-    assert field.text() == write_toml(value)
+    assert field.text() == inline(value)
     assert (told, field.wrong) == ([], "")
 
 
@@ -112,7 +113,7 @@ def test_that_a_list_is_told_as_it_is_typed_and_keeps_its_writing_and_cursor(qtb
 
 
 def test_that_toml_that_is_none_is_marked_and_not_told(qtbot) -> None:
-    field = Typed("beta_1", read_toml, write_toml)
+    field = Typed("beta_1", read_toml, inline)
     in_window(qtbot, field)
     field.show_value(0.9)
     told = heard(field)
@@ -125,7 +126,7 @@ def test_that_toml_that_is_none_is_marked_and_not_told(qtbot) -> None:
 
 
 def test_that_one_and_true_are_two_values(qtbot) -> None:
-    field = Typed("nesterov", read_toml, write_toml)
+    field = Typed("nesterov", read_toml, inline)
     qtbot.addWidget(field)
     field.show_value(1)
     field.show_value(True)

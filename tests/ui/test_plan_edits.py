@@ -14,13 +14,14 @@ from gpu_studio.plan import (
     Distribution,
     Machine,
     logical_devices,
+    shares_of,
     starter,
     validate,
 )
 from gpu_studio.ui.models.edits.carving import set_slices, slices_of
 from gpu_studio.ui.models.edits.distribution import set_strategy
 from gpu_studio.ui.models.edits.training import set_training
-from gpu_studio.ui.models.outlook import facts, prospects, shares_of
+from gpu_studio.ui.models.outlook import facts, prospects
 from gpu_studio.ui.models.strips import strips_of
 
 counts = st.integers(1, 8)

@@ -55,6 +55,8 @@ def test_that_what_will_happen_is_told_for_each_logical_device(page: PlanPage, q
     assert set(page.outlook.rows) == {"CPU:0", "CPU:1", "CPU:2", "CPU:3"}
     assert {row.prospect.share for row in page.outlook.rows.values()} == {"16 samples"}
     assert "64 samples" in words(page)
+    qtbot.waitUntil(lambda: bool(page.outlook.rows["CPU:0"].prospect.parts))
+    assert "host memory, no limit" in page.outlook.rows["CPU:0"].prospect.text
 
 
 def test_that_typed_epochs_reach_the_plan_and_its_text(page: PlanPage, window: MainWindow, qtbot) -> None:

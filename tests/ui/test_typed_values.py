@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plan_strategies import options
 
+from gpu_studio.plan.writing import inline
 from gpu_studio.ui.models.typed_values import (
     read_real,
     read_toml,
     read_whole,
     read_wholes,
     write_number,
-    write_toml,
     write_wholes,
 )
 
 
 @given(options())
 def test_that_any_value_of_a_plan_is_written_on_a_line_and_read_back(given_options) -> None:
-    text = write_toml(given_options)
+    text = inline(given_options)
     assert "\n" not in text
     assert read_toml(text) == given_options
 
@@ -64,6 +64,6 @@ def test_that_what_is_no_list_of_whole_numbers_is_shown_as_it_stands(value) -> N
 
 @given(options())
 def test_that_what_is_written_can_stand_in_a_plan_file(given_options) -> None:
-    text = f"[model]\nname = 'mlp'\n[training]\noptions = {write_toml(given_options)}\n"
+    text = f"[model]\nname = 'mlp'\n[training]\noptions = {inline(given_options)}\n"
     tables = tomllib.loads(text)
     assert tables["training"]["options"] == given_options

@@ -5,7 +5,6 @@ Everything is built as a run builds it, on the CPU; one training step is traced 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from gpu_studio import plan as plans
 from gpu_studio.placement.plan_facts import ModelFacts, encoded
 from gpu_studio.trainer.answers.modesty import be_modest
-from gpu_studio.trainer.environment import settings_for
+from gpu_studio.trainer.environment import settle
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.failures import explain
 
@@ -22,21 +21,13 @@ def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict
     """The model of the plan in `about`, and whether that holds as long as the plan and its files stay as they are."""
     be_modest()
     plan = plans.loads(about["plan"])
-    _set_environment(plan)
+    settle(plan)
     progress("importing TensorFlow")
     import tensorflow as tf
 
     tf.get_logger().setLevel("ERROR")
     facts = _facts(plan, about["data"], progress)
     return encoded(facts), not facts.model_error and not facts.training_error
-
-
-def _set_environment(plan: plans.Plan) -> None:
-    for name, value in settings_for(plan, os.environ).items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
 
 
 def _facts(plan: plans.Plan, data: dict[str, Any], progress: Callable[[str], None]) -> ModelFacts:

@@ -7,7 +7,6 @@ know how fast that is; between slices of one nothing is copied.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ import msgspec
 
 from gpu_studio import plan as plans
 from gpu_studio.plan import Distribution, Placed
-from gpu_studio.trainer.environment import settings_for
+from gpu_studio.trainer.environment import settle
 
 SMALL_PART = 4
 Progress = Callable[[str], None]
@@ -26,7 +25,7 @@ Progress = Callable[[str], None]
 def answer(about: dict[str, Any], progress: Progress) -> tuple[dict[str, Any], bool]:
     """The times of the plan in `about`, by the name of the device they were measured on, and that they are lasting."""
     plan = plans.loads(about["plan"])
-    _set_environment(plan)
+    settle(plan)
     progress("importing TensorFlow")
     import tensorflow as tf
 
@@ -76,11 +75,3 @@ def _all_on(plan: plans.Plan, device: str) -> plans.Plan:
     """The plan with every layer on one device, in one piece; layers that are not named go where their input is."""
     training = replace(plan.training, early_stopping=None)
     return replace(plan, training=training, distribution=Distribution("placed", (device,), placed=Placed()))
-
-
-def _set_environment(plan: plans.Plan) -> None:
-    for name, value in settings_for(plan, os.environ).items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from gpu_studio.placement.data_facts import DataFacts, Sample
 from gpu_studio.placement.model_graph import ModelGraph
-from gpu_studio.plan import Machine, Plan, replica_count
+from gpu_studio.plan import Machine, Plan, replica_count, shares_of
 from gpu_studio.ui.models.figures import size
 from gpu_studio.ui.models.layers_model import shape_in_words
-from gpu_studio.ui.models.outlook import shares_of
 from gpu_studio.ui.models.plain_table import PlainTable
 from gpu_studio.ui.units import number, plural
 

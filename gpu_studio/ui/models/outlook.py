@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.placement.device_memory import DeviceMemory
-from gpu_studio.plan import LogicalDevice, Machine, Placed, Plan, logical_devices, replica_count, replicas
+from gpu_studio.plan import LogicalDevice, Machine, Placed, Plan, logical_devices, replica_count, replicas, shares_of
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.device_place import places
 from gpu_studio.ui.units import mib, number, plural
@@ -70,7 +70,8 @@ class Prospect:
     @property
     def text(self) -> str:
         """All of it in a sentence."""
-        said = f"{self.name}: {self.share}, {self.amount}{', which is too much' if self.over else ''}"
+        limit = "" if self.most or not self.parts else f", {self.limit}"
+        said = f"{self.name}: {self.share}, {self.amount}{limit}{', which is too much' if self.over else ''}"
         parts = ", ".join(f"{part.name} {part.amount}" for part in self.parts if part.bytes)
         return f"{said}: {parts}" if parts else said
 
@@ -93,14 +94,6 @@ def prospects(plan: Plan, machine: Machine, memory: Iterable[DeviceMemory] = ())
         for device in logical
     )
     return tuple(_predicted(prospect, taken.get(prospect.name)) for prospect in hopes)
-
-
-def shares_of(plan: Plan, count: int) -> tuple[int, ...]:
-    """How many samples of a step each of `count` replicas gets: as even as can be, and the first ones one more."""
-    size = plan.training.batch_size
-    if plan.training.batch_scope == "replica":
-        return (size,) * count
-    return tuple(size // count + (place < size % count) for place in range(count))
 
 
 def facts(plan: Plan, machine: Machine, data: DataFacts | None = None) -> tuple[tuple[str, str], ...]:

@@ -12,7 +12,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan import Plan
 from gpu_studio.runs.plan_question import data_question, model_question
-from gpu_studio.ui.models.plan_inquiry import Ended, Inquiry, Progress, Told
+from gpu_studio.ui.models.background import Background
+from gpu_studio.ui.models.plan_inquiry import Ended, Progress, Told, inquire
 
 PATIENCE_MS = 150
 """How long an edit rests before it is asked about: nobody wants the answer for a number that is half typed."""
@@ -48,8 +49,8 @@ class FactsReader(QObject):
         self.error = ""
         self._command = command
         self._followed: _Followed | None = None
-        self._inquiry: Inquiry | None = None
-        self._leaving: list[Inquiry] = []
+        self._inquiry: Background[Told] | None = None
+        self._leaving: list[Background[Told]] = []
         self._remembered: dict[str, PlanFacts] = {}
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
@@ -115,7 +116,7 @@ class FactsReader(QObject):
 
     def _ask(self) -> None:
         if self._followed is not None:
-            self._inquiry = Inquiry(self._followed.plan, self._followed.base, self._command)
+            self._inquiry = inquire(self._followed.plan, self._followed.base, self._command)
             self._looking.start()
 
     def _look(self) -> None:

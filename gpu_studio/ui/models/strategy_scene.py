@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gpu_studio.plan import Machine, Placed, Plan, logical_devices, replicas
+from gpu_studio.plan import Machine, Placed, Plan, logical_devices, replicas, shares_of
 from gpu_studio.plan.gradients import effective
 from gpu_studio.plan.logical import default_devices
 from gpu_studio.plan.strategies import STRATEGY_FACTS
 from gpu_studio.ui.models.device_place import places
-from gpu_studio.ui.models.outlook import shares_of
 from gpu_studio.ui.units import number, plural
 
 Kind = Literal["batches", "gradients", "variables", "activations"]

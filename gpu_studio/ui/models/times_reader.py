@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from queue import Empty, SimpleQueue
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gpu_studio.plan import LogicalDevice, Plan
 from gpu_studio.runs.ask import AskCancelledError, AskError
 from gpu_studio.runs.times_question import ask_times, times_question
+from gpu_studio.ui.models.background import Background, Tell
 from gpu_studio.ui.models.lanes.measurement import Measurement, measurement_in
 from gpu_studio.ui.units import sentence
 
@@ -40,6 +40,9 @@ class _Ended:
     error: str = ""
 
 
+_Told = str | _Ended
+
+
 class TimesReader(QObject):
     """Follows the plan that is shown. `changed` fires when times come or go, and when measuring begins or ends.
 
@@ -56,8 +59,8 @@ class TimesReader(QObject):
         self.error = ""
         self._command = command
         self._question: _Question | None = None
-        self._measuring: _Measuring | None = None
-        self._leaving: list[_Measuring] = []
+        self._measuring: Background[_Told] | None = None
+        self._leaving: list[Background[_Told]] = []
         self._remembered: dict[str, Measurement] = {}
         self._looking = QTimer(self)
         self._looking.setInterval(LOOK_MS)
@@ -85,7 +88,7 @@ class TimesReader(QObject):
         if self._question is not None and not self.measuring:
             self.error, self.waiting_for = "", BEGINNING
             fresh = self.known is not None
-            self._measuring = _Measuring(self._question, self._command, fresh=fresh)
+            self._measuring = _measuring(self._question, self._command, fresh=fresh)
             self._looking.start()
             self.changed.emit()
 
@@ -131,58 +134,24 @@ class TimesReader(QObject):
                 self._remembered.pop(next(iter(self._remembered)))
 
 
-class _Measuring:
-    """Asks once, in a thread that touches no Qt object; `told` gives what has been told since it was called last."""
+def _measuring(question: _Question, command: Sequence[str] | None, *, fresh: bool) -> Background[_Told]:
+    """Measure from now on: what is being waited for is told, and last how it ended."""
 
-    def __init__(self, question: _Question, command: Sequence[str] | None, *, fresh: bool) -> None:
-        self._question, self._command, self._fresh = question, command, fresh
-        self._told: SimpleQueue[str | _Ended] = SimpleQueue()
-        self._cancelled = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="layer-times", daemon=True)
-        self._thread.start()
-
-    @property
-    def alive(self) -> bool:
-        """Whether its thread has not ended yet."""
-        return self._thread.is_alive()
-
-    def told(self) -> Iterator[str | _Ended]:
-        """What is being waited for, and last how it ended."""
-        while True:
-            try:
-                yield self._told.get_nowait()
-            except Empty:
-                return
-
-    def cancel(self) -> None:
-        """Give up; the process is ended soon after."""
-        self._cancelled.set()
-
-    def wait(self) -> None:
-        """Wait until the thread has ended, which after `cancel` is a matter of a moment."""
-        self._thread.join()
-
-    def _run(self) -> None:
+    def ask(tell: Tell[_Told], cancelled: threading.Event) -> None:
         try:
-            self._told.put(_Ended(self._asked()))
+            tell(_Ended(asked(tell, cancelled)))
         except AskCancelledError:
-            self._told.put(_Ended())
+            tell(_Ended())
         except AskError as failure:
-            self._told.put(_Ended(error=sentence(f"the layers could not be timed: {failure}")))
+            tell(_Ended(error=sentence(f"the layers could not be timed: {failure}")))
         except ValueError as failure:
-            self._told.put(_Ended(error=f"The answer about the layers' times cannot be read: {failure}."))
+            tell(_Ended(error=f"The answer about the layers' times cannot be read: {failure}."))
         except OSError as failure:
-            self._told.put(_Ended(error=f"The layers could not be timed: {failure.strerror or failure}."))
+            tell(_Ended(error=f"The layers could not be timed: {failure.strerror or failure}."))
 
-    def _asked(self) -> Measurement:
-        asked = self._question
-        answer = ask_times(
-            asked.plan,
-            asked.base,
-            asked.devices,
-            command=self._command,
-            fresh=self._fresh,
-            progress=self._told.put,
-            cancel=self._cancelled,
-        )
-        return measurement_in(answer, asked.devices)
+    def asked(tell: Tell[_Told], cancelled: threading.Event) -> Measurement:
+        plan, base, devices = question.plan, question.base, question.devices
+        answer = ask_times(plan, base, devices, command=command, fresh=fresh, progress=tell, cancel=cancelled)
+        return measurement_in(answer, devices)
+
+    return Background("layer-times", ask)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Mapping
 from typing import Any
-
-import tomli_w
 
 from gpu_studio.plan.problems import shown
 from gpu_studio.plan.reading import Reader
 from gpu_studio.plan.values import Options
+from gpu_studio.plan.writing import inline
 
 HOW_TO_WRITE = 'Write it as in a plan file: 0.9, 5, true, "a text", [1, 2] or { key = 1 }.'
 
@@ -31,16 +29,6 @@ def read_toml(text: str) -> Any:
     if reader.problems:
         raise ValueError(_advice(reader.problems[0].advice))
     return read["value"]
-
-
-def write_toml(value: Any) -> str:
-    """A value as TOML on one line, which tomli_w would spread over several."""
-    if isinstance(value, Mapping):
-        pairs = [f"{_key(key)} = {write_toml(each)}" for key, each in value.items()]
-        return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(write_toml, value))}]"
-    return tomli_w.dumps({"v": value}).removeprefix("v = ").rstrip("\n")
 
 
 def read_whole(text: str) -> int:
@@ -76,22 +64,18 @@ def write_wholes(value: Any) -> str:
     """`256, 128`; what is no list of whole numbers, as a plan file has it."""
     if isinstance(value, list | tuple) and value and all(type(each) is int for each in value):
         return ", ".join(map(str, value))
-    return write_toml(value)
+    return inline(value)
 
 
 def write_number(value: Any) -> str:
     """A number as short as it can be said; what is none, as a plan file has it."""
-    return repr(value) if type(value) in (int, float) else write_toml(value)
+    return repr(value) if type(value) in (int, float) else inline(value)
 
 
 def default_in_words(value: Any) -> str:
     """A default as it stands in a hint: `default 256, 256`."""
     text = value if isinstance(value, str) else write_wholes(value) if isinstance(value, list) else shown(value)
     return f"default {text}"
-
-
-def _key(key: str) -> str:
-    return tomli_w.dumps({key: 0}).removesuffix(" = 0\n")
 
 
 def _advice(text: str) -> str:

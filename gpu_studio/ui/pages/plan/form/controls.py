@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_studio.plan.options import Option
+from gpu_studio.plan.writing import inline
 from gpu_studio.ui.models.typed_values import (
     read_real,
     read_toml,
     read_whole,
     read_wholes,
     write_number,
-    write_toml,
     write_wholes,
 )
 from gpu_studio.ui.units import sentence
@@ -35,7 +35,7 @@ def control_for(option: Option, name: str = "") -> Any:
 
 def toml_field(name: str) -> Typed:
     """A line for any value that a plan file can hold, written as there."""
-    return Typed(name, read_toml, write_toml, role="mono")
+    return Typed(name, read_toml, inline, role="mono")
 
 
 def _reader(option: Option) -> Any:

@@ -6,9 +6,8 @@ from collections import Counter
 
 from PySide6.QtWidgets import QWidget
 
-from gpu_studio.plan import Training, replica_count, replicas
+from gpu_studio.plan import Training, replica_count, replicas, shares_of
 from gpu_studio.plan.limits import TRAINING_LIMITS
-from gpu_studio.ui.models.outlook import shares_of
 from gpu_studio.ui.models.plan_view import PlanView
 from gpu_studio.ui.pages.plan.form.field import Field
 from gpu_studio.ui.pages.plan.form.form import Form
