@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Final
 
 SUMMARY: Final = "show a plan's layers, and whether a training step fits into each device's memory"
-EXAMPLES: Final = """The model is built and one training step is traced; nothing is trained. The answer is
-remembered until the model, the shape of the data or the optimizer changes. A card's own libraries (CUDA, cuDNN, NCCL)
-come on top.
+EXAMPLES: Final = """The model is built and one training step is traced; nothing is trained, but with --measured. The
+answer is remembered until the model, the shape of the data or the optimizer changes. A card's own libraries (CUDA,
+cuDNN, NCCL) come on top.
 
 examples:
   gpu-studio model digits.plan.toml
   gpu-studio model digits.plan.toml --set training.batch_size=4096
+  gpu-studio model digits.plan.toml --measured --formulas
   gpu-studio model digits.plan.toml --machine cluster-node.json --json
 
 exit codes:
@@ -25,4 +26,9 @@ exit codes:
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that are of `model` alone."""
     parser.add_argument("plan", metavar="PLAN", type=Path, help="the plan file")
+    parser.add_argument(
+        "--measured",
+        action="store_true",
+        help="train a few real steps first, and correct the prediction by them",
+    )
     parser.add_argument("--formulas", action="store_true", help="say how each figure of memory comes about")

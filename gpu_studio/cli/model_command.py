@@ -15,12 +15,14 @@ from gpu_studio import plan as plans
 from gpu_studio.cli import exit_codes
 from gpu_studio.cli.machine import described_machine, this_machine
 from gpu_studio.cli.output import RefusedError, note, say, say_json
+from gpu_studio.placement.correction import Held, corrected, held_in
 from gpu_studio.placement.memory import DeviceMemory, predict
 from gpu_studio.placement.model_graph import Layer, ModelGraph
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
 from gpu_studio.runs.ask import AskError
 from gpu_studio.runs.launch import problems_of
 from gpu_studio.runs.plan_question import ask_about
+from gpu_studio.runs.times_question import ask_times
 from gpu_studio.runs.wording import size
 
 _FLOPS = ("", "k", "M", "G", "T")
@@ -35,6 +37,8 @@ def model(chosen: argparse.Namespace) -> int:
     if problems := problems_of(plan, base, machine):
         raise plans.PlanError(problems, str(chosen.plan))
     graph, facts = _known(plan, base)
+    if chosen.measured:
+        facts = corrected(facts, _held(plan, base, machine, described=bool(chosen.machine)))
     memories = [memory for memory in predict(plan, machine, facts) if memory.total]
     if chosen.json:
         say_json(document(graph, memories))
@@ -53,6 +57,17 @@ def _known(plan: plans.Plan, base: Path) -> tuple[ModelGraph, PlanFacts]:
     if facts.graph is None:
         raise RefusedError("TensorFlow did not tell of the model.")
     return facts.graph, facts
+
+
+def _held(plan: plans.Plan, base: Path, machine: plans.Machine, *, described: bool) -> dict[str, Held]:
+    """What real steps of the plan held. Raises RefusedError if they cannot be had."""
+    if described:
+        raise RefusedError("Steps are measured on this machine only: leave out --machine, or --measured.")
+    try:
+        answer = ask_times(plan, base, plans.logical_devices(plan, machine), progress=lambda text: note(f"{text}…"))
+        return held_in(answer)
+    except (AskError, ValueError) as error:
+        raise RefusedError(f"No step could be measured: {error} Without --measured it is predicted.") from error
 
 
 def document(graph: ModelGraph, memories: Sequence[DeviceMemory]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from gpu_studio import plan as plans
 from gpu_studio.cli import exit_codes
 from gpu_studio.cli.machine import described_machine, this_machine
 from gpu_studio.cli.output import RefusedError, note, say, say_json
+from gpu_studio.placement.correction import Held, corrected_model, held_in
 from gpu_studio.placement.estimate import Times, by_flops, links_in, times_in
 from gpu_studio.placement.places import chosen_devices, places, threads_per_operation, workers
 from gpu_studio.placement.plan_facts import ModelFacts, decoded
@@ -32,10 +33,11 @@ from gpu_studio.runs.times_question import ask_times
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """The layers' times on each device, and how many bytes/s go to each physical device; neither if by FLOPs."""
+    """The layers' times on each device, the bytes/s to each physical device, what steps held; nothing if by FLOPs."""
 
     times: dict[str, Times] | None = None
     links: dict[str, float] = field(default_factory=dict)
+    held: dict[str, Held] = field(default_factory=dict)
 
 
 def place(chosen: argparse.Namespace) -> int:
@@ -48,6 +50,7 @@ def place(chosen: argparse.Namespace) -> int:
     devices = chosen_devices(plan, machine)
     model = _model(plan, base)
     measured = _measured(plan, base, devices, chosen)
+    model = corrected_model(model, measured.held)
     found = _suggestion(plan, machine, devices, model, measured, chosen)
     if isinstance(found, tuple):
         raise RefusedError(_no_room(found))
@@ -77,7 +80,7 @@ def _measured(plan: Plan, base: Path, devices: Sequence[LogicalDevice], chosen: 
         return _Measured()
     try:
         answer = ask_times(plan, base, devices, fresh=chosen.fresh, progress=_progress)
-        return _Measured(times_in(answer, devices), links_in(answer, devices))
+        return _Measured(times_in(answer, devices), links_in(answer, devices), held_in(answer))
     except (AskError, ValueError) as error:
         raise RefusedError(f"The layers could not be timed: {error} Add --estimate to go by FLOPs.") from error
 

@@ -56,6 +56,14 @@ def with_total(memory: DeviceMemory, total: int, words: str) -> DeviceMemory:
     return replace(memory, other=rest, total=total, total_formula=_sum(known, total))
 
 
+def measured_too(memory: DeviceMemory, factor: float | None) -> DeviceMemory:
+    """`memory` saying that what a step holds of it was corrected by a measured step, if it was (`factor`)."""
+    if factor is None:
+        return memory
+    words = f"{memory.total_formula}; corrected by a measured step, which held {factor:.2f} × what was predicted"
+    return replace(memory, total_formula=words)
+
+
 def counted(count: int, things: str, size: int) -> str:
     """`335,114 parameters × 4 B`, where so many things make up `size` bytes evenly; else their number and the bytes."""
     if count and size % count == 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_studio.placement.device_memory import DeviceMemory, Part
+from gpu_studio.placement.device_memory import DeviceMemory, Part, measured_too
 from gpu_studio.placement.memory_placed import placed_memory
 from gpu_studio.placement.memory_replicated import central_memory, mirrored_memory, single_memory
 from gpu_studio.placement.places import limit_bytes
@@ -25,7 +25,12 @@ def predict(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[DeviceMemor
         return ()
     taken = _taken(plan, machine, facts.model)
     logical = logical_devices(plan, machine)
-    return tuple(_limited(taken.get(each.name, DeviceMemory(each.name)), each, machine) for each in logical)
+    told = {name: measured_too(memory, _factor(name, facts.model)) for name, memory in taken.items()}
+    return tuple(_limited(told.get(each.name, DeviceMemory(each.name)), each, machine) for each in logical)
+
+
+def _factor(device: str, model: ModelFacts) -> float | None:
+    return model.corrections.get(device.partition(":")[0])
 
 
 def _taken(plan: Plan, machine: Machine, model: ModelFacts) -> dict[str, DeviceMemory]:

@@ -9,16 +9,17 @@ from gpu_studio.placement.device_memory import DeviceMemory, Part, counted, per_
 from gpu_studio.placement.memory_replicated import slot_words
 from gpu_studio.placement.model_graph import Layer, ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts
+from gpu_studio.placement.recomputation import Recomputed, recomputed
 from gpu_studio.plan import Placed, Plan
 
 
 @dataclass(slots=True)
 class _Load:
-    """What is on one device, in bytes; `taken`, `kept` and `passing` are for a sample.
+    """What is on one device, in bytes; `taken`, `kept`, `passing` and `again` are for a sample.
 
     `taken` is the model's input, where a layer takes it; `passing` are the largest output and its gradient, there for a
-    moment and for one micro-batch at a time; `updating` is what the optimizer computes with while it updates the
-    largest layer, when the activations are gone.
+    moment and for one micro-batch at a time, and so is `again`, what a stage computes again; `updating` is what the
+    optimizer computes with while it updates the largest layer, when the activations are gone.
     """
 
     parameters: float = 0
@@ -29,19 +30,25 @@ class _Load:
     taken: int = 0
     kept: float = 0
     passing: float = 0
+    again: float = 0
     updating: float = 0
 
-    def add(self, layer: Layer, slots: int, share: float) -> None:
+    def add(self, layer: Layer, slots: int, share: float, *, keeps: bool) -> None:
         self.parameters += layer.parameters * share
         self.trainable += layer.trainable * share
         self.weights += layer.weight_bytes * share
         self.gradients += layer.trainable_bytes * share
         self.slots += slots * share
-        self.kept += layer.kept_bytes * share
+        self.kept += layer.kept_bytes * share * keeps
         # A layer that computes nothing, such as a reshape, hands on the memory that it got.
         if layer.flops_forward:
             self.passing = max(self.passing, 2 * layer.output_bytes * share)
         self.updating = max(self.updating, 2 * layer.trainable_bytes * share)
+
+    def recompute(self, found: Recomputed) -> None:
+        """Keep what goes into the stages only; split layers compute nothing again, and what they keep is here yet."""
+        self.kept += found.kept
+        self.again = found.again
 
     def step(self, batch: int, parts: int) -> int:
         """What a step takes besides weights and slots, at the fullest of three moments.
@@ -49,7 +56,7 @@ class _Load:
         These are: the backward pass of the first micro-batch, when the activations of all are kept; its end, when the
         gradients of all micro-batches are there to be summed; and the update.
         """
-        backward = self.kept * batch + self.passing * -(-batch // parts) + self.gradients
+        backward = self.kept * batch + (self.passing + self.again) * -(-batch // parts) + self.gradients
         summing, updating = parts * self.gradients, self.gradients + self.updating
         return round(self.taken * batch + max(backward, summing, updating))
 
@@ -68,8 +75,11 @@ def placed_memory(plan: Plan, names: Sequence[str], model: ModelFacts) -> dict[s
         devices = devices_by_layer[layer.name]
         for device in devices:
             load = loads.setdefault(device, _Load())
-            load.add(layer, model.slots.get(layer.name, 0), 1 / len(devices))
+            keeps = len(devices) > 1 or not placed.recompute
+            load.add(layer, model.slots.get(layer.name, 0), 1 / len(devices), keeps=keeps)
             load.taken = load.taken if layer.inputs else graph.input_bytes
+    for device, found in recomputed(graph, devices_by_layer).items() if placed.recompute else ():
+        loads[device].recompute(found)
     batch, parts = max(1, plan.training.batch_size), max(1, placed.micro_batches)
     first = next(iter(loads), "")
     return {
@@ -132,5 +142,7 @@ def _momentary(load: _Load, batch: int, parts: int) -> str:
     words = f"the largest output here and its gradient, {per_sample(round(load.passing), micro)}"
     if load.taken:
         words = f"the batch itself, {per_sample(load.taken, batch)}; {words}"
+    if load.again:
+        words = f"{words}; what one stage computes again, {per_sample(round(load.again), micro)}"
     summed = f", the gradients of {parts} micro-batches," if parts > 1 else ""
     return f"{words}; or, if that is more,{summed} what the largest update needs, {round(load.updating):,} B"

@@ -20,8 +20,9 @@ class ModelFacts:
     `slots` are the bytes of the optimizer's variables that belong to each layer, by its name; `shared_slots` those of
     the rest (step counter, learning rate, loss scale). `state_bytes` are the model's variables that are no weights,
     such as dropout's random state. `steps` is what a training step holds on a "GPU" and on a "CPU", whose operations
-    need other scratch memory. An error is a sentence, empty if there is none, followed by what to try in
-    `advice`; `graph` stands where only the optimizer or the loss was refused, which `training_error` says.
+    need other scratch memory; `corrections` are the factors by which a measured step corrected it, by the same kinds.
+    An error is a sentence, empty if there is none, followed by what to try in `advice`; `graph` stands where only the
+    optimizer or the loss was refused, which `training_error` says.
     """
 
     graph: ModelGraph | None = None
@@ -30,6 +31,7 @@ class ModelFacts:
     shared_slots: int = 0
     state_bytes: int = 0
     steps: Mapping[str, StepMemory] = field(default_factory=dict)
+    corrections: Mapping[str, float] = field(default_factory=dict)
     model_error: str = ""
     training_error: str = ""
     advice: tuple[str, ...] = ()

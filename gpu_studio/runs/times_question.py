@@ -44,7 +44,7 @@ def times_question(plan: plans.Plan, base: Path, devices: Sequence[LogicalDevice
         "base": str(base.absolute()),
         "files": stamps(plan.model.file, plan.data.file),
         "devices": sorted(first.values()),
-        "wanted": ["layers", "links", "share"],
+        "wanted": ["layers", "links", "share", "held"],
     }
 
 

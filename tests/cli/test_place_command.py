@@ -88,6 +88,25 @@ def test_that_the_layers_are_timed_once_and_again_if_asked_for(gpu_studio, plan,
     assert [words[0] for words in asked()].count("times") == 2
 
 
+def test_that_a_measured_step_corrects_what_a_step_is_said_to_hold(gpu_studio, plan, machine, asked) -> None:
+    def step(*options: str) -> int:
+        (device,) = (each for each in gpu_studio("model", plan, "--json", *options).document["devices"])
+        return int(device["total"]) - device["weights"]["bytes"] - device["slots"]["bytes"]
+
+    assert step() != fake_place_asker.HELD
+    assert step("--measured") == pytest.approx(fake_place_asker.HELD, rel=0.001)
+    assert "corrected by a measured step" in gpu_studio("model", plan, "--measured", "--formulas").out
+    assert [words[0] for words in asked()].count("times") == 1
+
+
+def test_that_a_step_that_cannot_be_measured_is_no_figure(gpu_studio, plan, machine, asked) -> None:
+    asked("refuse-times")
+    answer = gpu_studio("model", plan, "--measured")
+    assert answer.code == 2
+    assert "No step could be measured: " in answer.err
+    assert "Without --measured it is predicted." in answer.err
+
+
 def test_that_other_threads_an_operation_are_another_question_and_reach_the_process(
     gpu_studio, plan, machine, asked, monkeypatch
 ) -> None:

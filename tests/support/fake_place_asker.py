@@ -22,6 +22,8 @@ from gpu_studio.placement.estimate import LayerTime
 OF_TIMES = ("hang-times", "refuse-times", "nonsense-times")
 TIME = LayerTime(forward_per_sample=1e-3 / 32, backward_per_sample=2e-3 / 32, update=1e-4, share=0.5)
 """A layer takes 3 ms for a batch of 32, on half of the cores."""
+HELD = 10_000_000
+"""Bytes that a step of 32 samples held."""
 
 
 def main(arguments: list[str]) -> int:
@@ -46,7 +48,8 @@ def _answer(told: dict[str, Any], flags: list[str]) -> dict[str, Any]:
     if "nonsense-times" in flags:
         return {"times": "none of your business"}
     layers = {layer.name: msgspec.to_builtins(TIME) for layer in THREE_LAYERS.layers}
-    return {"times": dict.fromkeys(told["devices"], layers), "links": {}}
+    held = {"batch": 32, "bytes": HELD}
+    return {"times": dict.fromkeys(told["devices"], layers), "links": {}, "held": dict.fromkeys(told["devices"], held)}
 
 
 def _say(to: int, document: Any) -> None:

@@ -43,6 +43,7 @@ def test_that_what_only_the_strategy_before_had_a_use_for_is_left_out():
     assert edits.set_strategy(plan, "none").distribution == Distribution("none")
     assert edits.set_strategy(plan, "mirrored").distribution == Distribution("mirrored", ("GPU:0", "GPU:1"))
     assert edits.set_strategy(plan, "placed").distribution.placed == Placed(4)
+    assert edits.set_strategy(plan, "placed").distribution.devices == ("GPU:0", "GPU:1")
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=12))

@@ -2,7 +2,7 @@
 
 A kind of device is a physical device: its slices are equally fast. Two sizes of step are trained, the whole batch and a
 quarter of it, on the first logical device of each kind, one after the other. Between the kinds tensors are sent, to
-know how fast that is; between slices of one nothing is copied.
+know how fast that is; between slices of one nothing is copied. What the steps of the whole batch held is told too.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 import msgspec
 
 from gpu_studio import plan as plans
+from gpu_studio.placement.correction import Held
+from gpu_studio.placement.estimate import LayerTime
 from gpu_studio.plan import Distribution, Placed
 from gpu_studio.trainer.environment import settle
 
@@ -31,8 +33,9 @@ def answer(about: dict[str, Any], progress: Progress) -> tuple[dict[str, Any], b
 
     tf.get_logger().setLevel("ERROR")
     devices = about["devices"]
-    times = {device: _on(plan, device, Path(about["base"]), progress) for device in devices}
-    return {"times": msgspec.to_builtins(times), "links": _links(devices, progress)}, True
+    found = {device: _on(plan, device, Path(about["base"]), progress) for device in devices}
+    times, held = ({device: each[place] for device, each in found.items()} for place in (0, 1))
+    return msgspec.to_builtins({"times": times, "links": _links(devices, progress), "held": held}), True
 
 
 def _links(devices: Sequence[str], progress: Progress) -> dict[str, float]:
@@ -51,7 +54,8 @@ def _links(devices: Sequence[str], progress: Progress) -> dict[str, float]:
     return found
 
 
-def _on(plan: plans.Plan, device: str, base: Path, progress: Progress) -> Any:
+def _on(plan: plans.Plan, device: str, base: Path, progress: Progress) -> tuple[dict[str, LayerTime], Held]:
+    """Each layer's time on a device, and what a step of the whole batch held there."""
     from gpu_studio.trainer import session
     from gpu_studio.trainer.placed.layer_times import line_through, measured, seconds_in_parts, share_of
 
@@ -68,7 +72,7 @@ def _on(plan: plans.Plan, device: str, base: Path, progress: Progress) -> Any:
             progress(f"training steps in {SMALL_PART} micro-batches on {device}")
             share = share_of(small, large, SMALL_PART, seconds_in_parts(built, batch, SMALL_PART))
     paths = (seat.path for seat in built.program.placed.seats)  # type: ignore[attr-defined]
-    return line_through(small, large, paths, share)
+    return line_through(small, large, paths, share), Held(batch, large.held)
 
 
 def _all_on(plan: plans.Plan, device: str) -> plans.Plan:

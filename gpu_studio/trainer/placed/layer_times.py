@@ -24,6 +24,7 @@ from gpu_studio.trainer.placed.assignment import Seat
 from gpu_studio.trainer.placed.marks import mark_of
 from gpu_studio.trainer.placed.placing import PlacedModel
 from gpu_studio.trainer.placed.program import PlacedProgram
+from gpu_studio.trainer.placed.step_held import held_by
 from gpu_studio.trainer.profiled import Executed, profiled
 from gpu_studio.trainer.session import Session
 
@@ -38,11 +39,12 @@ Spent = dict[tuple[str, str], float]
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """A step of `batch` samples: its seconds on the clock, and those of each layer in each pass."""
+    """A step of `batch` samples: its seconds on the clock, those of each layer in each pass, and the bytes it held."""
 
     batch: int
     seconds: float
     spent: Spent
+    held: int = 0
 
 
 def measured(session: Session, batch: int) -> StepTimes:
@@ -52,7 +54,9 @@ def measured(session: Session, batch: int) -> StepTimes:
     with profiled() as executed:
         sized.program.train(stream, 0, steps)
     seconds = min(_timed(sized, stream, steps) for _ in range(REPETITIONS))
-    return StepTimes(batch, seconds, _stretched(spent_in(executed, _placed(session).seats, steps), seconds))
+    seats = _placed(session).seats
+    held = held_by(lambda: sized.program.train(stream, 0, 1), seats[0].home) if seats else 0
+    return StepTimes(batch, seconds, _stretched(spent_in(executed, seats, steps), seconds), held)
 
 
 def seconds_in_parts(session: Session, batch: int, micro_batches: int) -> float:

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from gpu_studio.placement.splitting_kinds import SPLIT_KINDS
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.placed.assignment import Seat
 from gpu_studio.trainer.placed.scopes import LAYER, at
@@ -24,15 +25,16 @@ class Splittable:
     axes: Mapping[str, int]
 
 
-_DENSE = Splittable("units", {"kernel": -1, "bias": 0})
-_CONVOLUTION = Splittable("filters", {"kernel": -1, "bias": 0})
-_TRANSPOSED = Splittable("filters", {"kernel": -2, "bias": 0})
-_KINDS: dict[str, Splittable] = {
-    "Dense": _DENSE,
-    "Embedding": Splittable("output_dim", {"embeddings": -1}),
-    **{f"Conv{rank}D": _CONVOLUTION for rank in (1, 2, 3)},
-    **{f"Conv{rank}DTranspose": _TRANSPOSED for rank in (1, 2, 3)},
-}
+def _splittable(kind: str) -> Splittable:
+    """How a layer of one of `SPLIT_KINDS` is split."""
+    if kind == "Dense":
+        return Splittable("units", {"kernel": -1, "bias": 0})
+    if kind == "Embedding":
+        return Splittable("output_dim", {"embeddings": -1})
+    return Splittable("filters", {"kernel": -2 if kind.endswith("Transpose") else -1, "bias": 0})
+
+
+_KINDS = {kind: _splittable(kind) for kind in SPLIT_KINDS}
 # These take each number by itself, so a part can do it where it is; others, like softmax, need the joined output.
 _ELEMENTWISE = frozenset(
     {"linear", "relu", "relu6", "leaky_relu", "elu", "selu", "celu", "gelu", "silu", "swish", "mish", "softplus"}

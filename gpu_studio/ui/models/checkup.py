@@ -63,6 +63,11 @@ class Checkup(QObject):
         self._patience.timeout.connect(self._give_up)
 
     @property
+    def topology(self) -> Topology | None:
+        """How the cards are joined; None as long as the doctor has told nothing."""
+        return self.diagnosis.topology if self.diagnosis else None
+
+    @property
     def looking(self) -> bool:
         """Whether the doctor is at it."""
         return self._process.state() != QProcess.ProcessState.NotRunning

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -14,6 +15,9 @@ from gpu_studio.plan import Plan
 from gpu_studio.runs.plan_question import data_question, model_question
 from gpu_studio.ui.models.background import Background
 from gpu_studio.ui.models.plan_inquiry import Ended, Progress, Told, inquire
+
+if TYPE_CHECKING:
+    from gpu_studio.placement.correction import Held
 
 PATIENCE_MS = 150
 """How long an edit rests before it is asked about: nobody wants the answer for a number that is half typed."""
@@ -52,6 +56,7 @@ class FactsReader(QObject):
         self._inquiry: Background[Told] | None = None
         self._leaving: list[Background[Told]] = []
         self._remembered: dict[str, PlanFacts] = {}
+        self._held: dict[str, Mapping[str, Held]] = {}
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
         self._patience.setInterval(PATIENCE_MS)
@@ -76,6 +81,16 @@ class FactsReader(QObject):
         if self.facts is None:
             self._begin()
         self.changed.emit()
+
+    def correct(self, held: Mapping[str, Held]) -> None:
+        """Take what real steps of the plan held, by device, for what is predicted of its model from now on."""
+        if self._followed is None or not held or self._held.get(self._followed.content) == held:
+            return
+        self._held[self._followed.content] = held
+        if self.facts is not None:
+            self.facts = self._corrected(self.facts)
+            self._remember()
+            self.changed.emit()
 
     def cancel(self) -> None:
         """Ask no more; what is known stays. `retry` asks again."""
@@ -135,12 +150,21 @@ class FactsReader(QObject):
                 self._leave()
                 self._remember()
             case facts:
-                self.facts = facts
+                self.facts = self._corrected(facts)
+
+    def _corrected(self, facts: PlanFacts) -> PlanFacts:
+        held = self._held.get(self._followed.content) if self._followed else None
+        if not held:
+            return facts
+        # Imported only once a step was measured: the window's start waits for this module.
+        from gpu_studio.placement.correction import corrected
+
+        return corrected(facts, held)
 
     def _remember(self) -> None:
         # What is wrong can be mended outside of the plan, by a file that is put in its place: that is asked again.
         facts, followed = self.facts, self._followed
-        if followed and facts and facts.model and facts.data and facts.data.here and not self.error:
+        if followed and facts and facts.model and facts.data and facts.data.here and not (self.error or self.asking):
             self._remembered[followed.content] = facts
             while len(self._remembered) > MOST_REMEMBERED:
                 self._remembered.pop(next(iter(self._remembered)))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gpu_studio.placement.correction import held_in
 from gpu_studio.placement.estimate import links_in, times_in
 from gpu_studio.plan import Carve, Data, Devices, Machine, Model, Plan, Training, logical_devices
 from gpu_studio.runs import answer_cache, ask
@@ -14,7 +15,7 @@ from gpu_studio.runs.times_question import times_question
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 PLAN = Plan(
-    model=Model(name="mlp", options={"hidden": [16]}),
+    model=Model(name="mlp", options={"hidden": [256]}),
     data=Data(name="digits"),
     devices=Devices(carve=(Carve("CPU:0", (0, 0)),)),
     training=Training(batch_size=32),
@@ -43,6 +44,14 @@ def test_that_every_layer_has_a_time_forward_and_backward_and_those_with_weights
         assert each.share is not None
         assert 0 < each.share <= 1
     assert times["flatten"].update == 0
+
+
+def test_that_a_step_of_the_whole_batch_held_about_its_gradients_and_more(answers):
+    held = held_in(answers[0].value)
+    assert set(held) == {"CPU:0"}
+    assert held["CPU:0"].batch == 32
+    gradients = 4 * (64 * 256 + 256 + 256 * 10 + 10)
+    assert gradients < held["CPU:0"].bytes < 100 * gradients
 
 
 def test_that_slices_of_a_processor_are_equally_fast_and_nothing_is_copied_between_them(answers):

@@ -13,6 +13,7 @@ import psutil
 import pytest
 from made_plan_facts import MODEL
 
+from gpu_studio.placement.correction import Held
 from gpu_studio.plan import Data, Model, Plan, Training
 from gpu_studio.ui.models.plan_facts import FactsReader
 
@@ -204,3 +205,22 @@ def test_that_tensorflow_itself_answers(qtbot, reading) -> None:
     assert reader.facts.graph is not None
     assert [layer.name for layer in reader.facts.graph.layers] == ["flatten", "dense", "dense_1", "dense_2", "outputs"]
     assert reader.facts.graph.parameters == 335_114
+
+
+def test_that_what_a_step_held_corrects_the_facts_of_that_model_whatever_its_batch(qtbot, reading) -> None:
+    reader = reading()
+    reader.follow(plan(batch_size=32), FOLDER)
+    done(qtbot, reader)
+    foreseen = MODEL.steps["CPU"].peak(32)
+    with qtbot.waitSignal(reader.changed):
+        reader.correct({"CPU:0": Held(32, 2 * foreseen)})
+    assert reader.facts.model.corrections == {"CPU": 2.0}
+
+    reader.follow(plan(batch_size=64), FOLDER)
+    done(qtbot, reader)
+    assert reader.facts.model.corrections == {"CPU": 2.0}
+    reader.follow(plan(999), FOLDER)
+    done(qtbot, reader)
+    assert reader.facts.model.corrections == {}
+    reader.follow(plan(batch_size=32), FOLDER)
+    assert reader.facts.model.corrections == {"CPU": 2.0}

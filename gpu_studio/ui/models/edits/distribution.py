@@ -14,7 +14,9 @@ def set_strategy(plan: Plan, strategy: str) -> Plan:
     """`plan` with another strategy; what only the one before had a use for is left out."""
     chosen = plan.distribution
     takes = STRATEGY_FACTS[strategy].devices if strategy in STRATEGY_FACTS else "many"
-    devices = {"none": (), "one": chosen.devices[:1]}.get(takes, chosen.devices)
+    # Layers go where they are put, but devices are chosen for them from these alone.
+    kept = {"none": (), "one": chosen.devices[:1]}.get(takes, chosen.devices)
+    devices = chosen.devices if strategy == "placed" else kept
     parameters = chosen.parameter_device if strategy == "central_storage" else None
     placed = (chosen.placed or Placed()) if strategy == "placed" else None
     return _set(plan, strategy=strategy, devices=devices, parameter_device=parameters, placed=placed)

@@ -6,18 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpu_studio.placement.correction import Held, held_in
 from gpu_studio.placement.estimate import Times, links_in, times_in
 from gpu_studio.plan import LogicalDevice
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The times of layers, by logical device and layer, and the bytes/s to each physical device from another."""
+    """The times of layers, by logical device and layer, and the bytes/s to each physical device from another.
+
+    `held` is what a step held on each device that was measured.
+    """
 
     times: Mapping[str, Times]
     links: Mapping[str, float] = field(default_factory=dict)
+    held: Mapping[str, Held] = field(default_factory=dict)
 
 
 def measurement_in(answer: Mapping[str, Any], devices: Sequence[LogicalDevice]) -> Measurement:
     """What the trainer answered about these devices. Raises ValueError if it is no such answer."""
-    return Measurement(times_in(answer, devices), links_in(answer, devices))
+    return Measurement(times_in(answer, devices), links_in(answer, devices), held_in(answer))

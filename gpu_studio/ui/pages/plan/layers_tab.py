@@ -85,6 +85,12 @@ class LayersTab(QWidget):
 
     # Showing
 
+    def _take_times(self) -> None:
+        """Show what was measured, and have it correct what is predicted of memory."""
+        if self._reader is not None and self.times.known is not None:
+            self._reader.correct(self.times.known.held)
+        self._show()
+
     def _show(self) -> None:
         view = self._view
         if view is None:
@@ -198,7 +204,7 @@ class LayersTab(QWidget):
         self.graph.chosen.connect(self.grid.select)
         self.graph.sent.connect(self.grid.send)
         self.graph.menu_asked.connect(self.grid.open_menu)
-        self.times.changed.connect(self._show)
+        self.times.changed.connect(self._take_times)
         self.steps.made.connect(self._show_step)
         self.steps.waiting.connect(self.timeline.wait)
         self.worker.done.connect(self._placed)

@@ -58,8 +58,8 @@ class OutlookCard(Card):
 
     def set_checkup(self, checkup: Checkup) -> None:
         """Follow what the driver tells of the links between the cards."""
-        checkup.changed.connect(lambda: self._follow(checkup))
-        self._follow(checkup)
+        checkup.changed.connect(lambda: self.set_topology(checkup.topology))
+        self.set_topology(checkup.topology)
 
     def set_topology(self, topology: Topology | None) -> None:
         """Say how the cards are joined, as far as the driver has told."""
@@ -71,9 +71,6 @@ class OutlookCard(Card):
         """Show what stands in the plan's way, and what it will do on the machine."""
         self._view = view
         self._show()
-
-    def _follow(self, checkup: Checkup) -> None:
-        self.set_topology(checkup.diagnosis.topology if checkup.diagnosis else None)
 
     def _show(self) -> None:
         view, known = self._view, self._reader.facts if self._reader else None

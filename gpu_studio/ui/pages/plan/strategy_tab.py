@@ -75,17 +75,14 @@ class StrategyTab(QWidget):
 
     def set_checkup(self, checkup: Checkup) -> None:
         """Follow what the driver tells of the links between the cards."""
-        checkup.changed.connect(lambda: self._follow(checkup))
-        self._follow(checkup)
+        checkup.changed.connect(lambda: self.set_topology(checkup.topology))
+        self.set_topology(checkup.topology)
 
     def set_topology(self, topology: Topology | None) -> None:
         """Say how the cards are joined, as far as the driver has told."""
         if topology != self._topology:
             self._topology = topology
             self._show_options()
-
-    def _follow(self, checkup: Checkup) -> None:
-        self.set_topology(checkup.diagnosis.topology if checkup.diagnosis else None)
 
     def _show_options(self) -> None:
         if self._view is not None:

@@ -1,0 +1,81 @@
+"""One measured step corrects what a step was predicted to hold.
+
+What operations need for a moment, and in which order they run, is TensorFlow's affair: the prediction follows its
+executor as far as that is known (`liveness`). What a real step held, over what was predicted of it, is therefore taken
+as a factor on everything that a step holds besides weights and slots, which are exact; for other batches too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from gpu_studio.placement.model_graph import ModelGraph
+from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
+from gpu_studio.placement.step_memory import Moment, StepMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The most that a real step of `batch` samples held on one device, in bytes, besides weights and slots."""
+
+    batch: int
+    bytes: int
+
+
+def held_in(answer: Mapping[str, Any]) -> dict[str, Held]:
+    """What steps held, by the device they ran on, in an answer of the trainer; empty where it was not measured.
+
+    Raises ValueError if it is no such answer.
+    """
+    return msgspec.convert(answer.get("held", {}), dict[str, Held], strict=False)
+
+
+def corrected(facts: PlanFacts, held: Mapping[str, Held]) -> PlanFacts:
+    """The facts with a model whose steps hold what was measured."""
+    return facts if facts.model is None else replace(facts, model=corrected_model(facts.model, held))
+
+
+def corrected_model(model: ModelFacts, held: Mapping[str, Held]) -> ModelFacts:
+    """The model with steps that hold what was measured; one that was corrected before is corrected anew."""
+    factors = factors_of(model, held)
+    return _corrected(model, factors) if factors else model
+
+
+def factors_of(model: ModelFacts, held: Mapping[str, Held]) -> dict[str, float]:
+    """Measured over predicted, by the kind of device ("CPU", "GPU"); of several of a kind the greatest."""
+    found: dict[str, float] = {}
+    for device, measured in held.items():
+        kind = device.partition(":")[0]
+        foreseen = model.steps.get(kind, StepMemory()).peak(measured.batch) / model.corrections.get(kind, 1.0)
+        if foreseen > 0 and measured.bytes > 0:
+            found[kind] = max(found.get(kind, 0.0), measured.bytes / foreseen)
+    return found
+
+
+def _corrected(model: ModelFacts, factors: Mapping[str, float]) -> ModelFacts:
+    before = model.corrections
+    known = {**before, **factors}
+    steps = {kind: _scaled(step, known.get(kind, 1.0) / before.get(kind, 1.0)) for kind, step in model.steps.items()}
+    # A layer keeps the same on each kind of device, as far as is known: the worse correction is on the safe side.
+    kept = max(known.values()) / max(before.values(), default=1.0)
+    return replace(model, steps=steps, graph=_keeping(model.graph, kept), corrections=known)
+
+
+def _scaled(step: StepMemory, factor: float) -> StepMemory:
+    return StepMemory(tuple(_moment(moment, factor) for moment in step.moments))
+
+
+def _moment(moment: Moment, factor: float) -> Moment:
+    fixed, per_sample = round(moment.fixed * factor), round(moment.per_sample * factor)
+    return replace(moment, fixed=fixed, per_sample=per_sample, kept=round(moment.kept * factor))
+
+
+def _keeping(graph: ModelGraph | None, factor: float) -> ModelGraph | None:
+    if graph is None:
+        return None
+    layers = tuple(replace(layer, kept_bytes=round(layer.kept_bytes * factor)) for layer in graph.layers)
+    return replace(graph, layers=layers)
