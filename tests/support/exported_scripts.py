@@ -7,9 +7,11 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import warm_python
 
 from gpu_studio.export import files_beside, python_script
 from gpu_studio.plan import Plan
@@ -52,9 +54,13 @@ def watching(script: Path) -> Path:
 
 def stranger(*arguments: str, folder: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Run Python with TensorFlow and Keras, but without GPU Studio: no checkout on its path, and no `.pth` is read."""
+    return _run([sys.executable, "-S", "-P", *arguments], folder, environment)
+
+
+def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     packages = sysconfig.get_path("purelib")
     return subprocess.run(
-        [sys.executable, "-S", "-P", *arguments],
+        command,
         cwd=folder,
         env={**environment, "PYTHONPATH": packages, "TF_CPP_MIN_LOG_LEVEL": "3"},
         stdin=subprocess.DEVNULL,
@@ -66,8 +72,8 @@ def stranger(*arguments: str, folder: Path, environment: Mapping[str, str]) -> s
 
 
 def run_script(path: Path, environment: Mapping[str, str], *arguments: str) -> Printed:
-    """Run a script to its end, in its own folder."""
-    ended = stranger(path.name, *arguments, folder=path.parent, environment=environment)
+    """Run a script to its end, in its own folder, in a process with TensorFlow already, and without GPU Studio."""
+    ended = _run([*warm_python.command(path.name), *arguments], path.parent, environment)
     lines = ended.stdout.splitlines()
     epochs = [_values(line) for line in lines if line.startswith("epoch ")]
     test = [_values(line) for line in lines if line.startswith("test ")]

@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 from grace import GRACE_S
 
-# Python's own helper, which one process starts once and keeps.
-_KNOWN = "multiprocessing.resource_tracker"
+# Python's own helper and the tests', which one process starts once and keeps.
+_KNOWN = ("multiprocessing.resource_tracker", "warm_python.py --serve")
 
 
 def watch(home: Path, *, everywhere: bool) -> Callable[[], list[str]]:
@@ -22,7 +22,7 @@ def watch(home: Path, *, everywhere: bool) -> Callable[[], list[str]]:
 
     def leftovers() -> list[str]:
         now = set(_descendants()) | (_at_home(home) if everywhere else set())
-        new = [process for process in now - before if process.pid != os.getpid()]
+        new = [process for process in now - before if process.pid != os.getpid() and not _is_known(process)]
         _, alive = psutil.wait_procs(new, timeout=GRACE_S) if new else ([], [])
         return [text for process in alive if (text := _end(process))]
 
@@ -44,10 +44,18 @@ def _environment(process: psutil.Process) -> dict[str, str]:
         return {}
 
 
+def _is_known(process: psutil.Process) -> bool:
+    try:
+        command = " ".join(process.cmdline())
+    except psutil.Error:
+        return False
+    return any(known in command for known in _KNOWN)
+
+
 def _end(process: psutil.Process) -> str:
     try:
         command = " ".join(process.cmdline())
-        if not command or _KNOWN in command:
+        if not command:
             return ""
         process.kill()
         psutil.wait_procs([process], timeout=GRACE_S)

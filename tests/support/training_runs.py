@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import warm_python
 
 from gpu_studio.plan import Plan, loads, with_settings
 from gpu_studio.runs import commands, events
@@ -142,10 +143,19 @@ class Finished:
 
 @contextmanager
 def running(
-    plan: Plan, runs: Path, *, resume: Resume | None = None, environment: Mapping[str, str] | None = None
+    plan: Plan,
+    runs: Path,
+    *,
+    resume: Resume | None = None,
+    environment: Mapping[str, str] | None = None,
+    warm: bool = False,
 ) -> Iterator[Running]:
-    """Start a run; whatever happens, its trainer is gone afterwards."""
-    run = Running(launch(plan, runs, resume=resume, environment=environment))
+    """Start a run; whatever happens, its trainer is gone afterwards.
+
+    A `warm` one has TensorFlow already, and hears no signals: another process stands for it.
+    """
+    trainer = warm_python.command("gpu_studio.trainer") if warm else None
+    run = Running(launch(plan, runs, resume=resume, environment=environment, trainer=trainer))
     try:
         yield run
     finally:
@@ -157,6 +167,6 @@ def running(
 def trained(
     plan: Plan, runs: Path, *, resume: Resume | None = None, environment: Mapping[str, str] | None = None
 ) -> Finished:
-    """Train a plan to its end."""
-    with running(plan, runs, resume=resume, environment=environment) as run:
+    """Train a plan to its end, in a process that has TensorFlow already."""
+    with running(plan, runs, resume=resume, environment=environment, warm=True) as run:
         return run.finish()

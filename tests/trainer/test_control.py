@@ -25,7 +25,7 @@ def steps(run: Running) -> int:
 
 
 def test_that_pause_keeps_everything_and_resume_goes_on(tmp_path: Path) -> None:
-    with running(LONG, tmp_path) as run:
+    with running(LONG, tmp_path, warm=True) as run:
         run.wait_for(lambda: steps(run) > 20)
         run.send("pause")
         run.wait_for(lambda: states(run)[-1] == "paused")
@@ -41,7 +41,7 @@ def test_that_pause_keeps_everything_and_resume_goes_on(tmp_path: Path) -> None:
 
 
 def test_that_a_checkpoint_is_written_when_asked_for_also_in_a_pause(tmp_path: Path) -> None:
-    with running(LONG, tmp_path) as run:
+    with running(LONG, tmp_path, warm=True) as run:
         run.wait_for(lambda: steps(run) > 20)
         run.send("checkpoint")
         run.wait_for(lambda: run.of(events.Checkpoint))
@@ -80,7 +80,7 @@ def states_of(told: list[events.Event]) -> list[str]:
 
 
 def test_that_stop_ends_a_pause(tmp_path: Path) -> None:
-    with running(LONG, tmp_path) as run:
+    with running(LONG, tmp_path, warm=True) as run:
         run.wait_for(lambda: steps(run) > 20)
         run.send("pause")
         run.wait_for(lambda: states(run)[-1] == "paused")
@@ -89,7 +89,7 @@ def test_that_stop_ends_a_pause(tmp_path: Path) -> None:
 
 
 def test_that_stop_now_writes_no_checkpoint(tmp_path: Path) -> None:
-    with running(LONG, tmp_path) as run:
+    with running(LONG, tmp_path, warm=True) as run:
         run.wait_for(lambda: steps(run) > 20)
         run.send("stop_now")
         done = run.finish()
@@ -102,7 +102,7 @@ def test_that_stop_now_writes_no_checkpoint(tmp_path: Path) -> None:
 
 
 def test_that_a_run_asked_to_stop_before_it_trains_stops(tmp_path: Path) -> None:
-    with running(LONG, tmp_path) as run:
+    with running(LONG, tmp_path, warm=True) as run:
         run.send("stop")
         done = run.finish()
     assert done.one(events.Finished).reason == "stopped"

@@ -8,6 +8,7 @@ import pytest
 from training_runs import Finished, running, small_plan, trained
 
 from gpu_studio.runs import events
+from gpu_studio.runs.placements import judged
 from gpu_studio.runs.resume import choose
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -30,7 +31,7 @@ PLACED = (
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     """A placed run that was stopped in mid-epoch."""
-    with running(small_plan(*SETTINGS, *PLACED), tmp_path_factory.mktemp("placed")) as run:
+    with running(small_plan(*SETTINGS, *PLACED), tmp_path_factory.mktemp("placed"), warm=True) as run:
         run.wait_for(lambda: len(run.of(events.Steps)) > 120)
         run.send("stop")
         first = run.finish()
@@ -61,9 +62,19 @@ def test_that_a_placed_run_tells_where_everything_was_before_its_first_steps(sto
     assert asked["dense"].devices == ["CPU:0", "CPU:1"]
     assert asked["dense"].joined_on == "CPU:2"  # there it is wanted
     assert asked["flatten"].devices == ["CPU:0"]  # left out: it goes to who takes it
+    assert [each.layer for each in placement.asked if not each.by_plan] == ["flatten"]
     rows = {(layer, way): device for layer, way, device, _ in placement.rows if layer == "outputs"}
     assert set(rows.values()) == {"CPU:3"}
     assert not stopped.of(events.Warned)
+
+
+def test_that_a_placed_run_tells_of_each_part_of_a_split_layer_where_it_ran(stopped: Finished) -> None:
+    placement = stopped.one(events.Placement)
+    split = {(row.way, row.part, row.device) for row in placement.parts if row.layer == "dense"}
+    assert split >= {(way, part, f"CPU:{part}") for way in ("forward", "backward", "update") for part in "01"}
+    assert {device for _, part, device in split if part == "join"} == {"CPU:2"}
+    assert sum(row.operations for row in placement.parts) == sum(count for *_, count in placement.rows)
+    assert not judged(placement).wrong
 
 
 def test_that_each_device_holds_the_weights_of_its_layers_and_both_slots(stopped: Finished) -> None:

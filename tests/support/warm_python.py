@@ -1,0 +1,187 @@
+"""Python processes that have TensorFlow and Keras imported already: to import them takes longer than most tests train.
+
+A server imports both, touches neither, and forks for each process that is asked for. The fork is as good as new, for
+TensorFlow makes its threads and devices when it is first used. `python warm_python.py ADDRESS PROGRAM ARGUMENT…` stands
+for such a process: it hands on its descriptors, its environment and its folder, ends with the same status, and if it is
+killed, so is the fork. PROGRAM is a module of the package, or a script, which then cannot import the package.
+
+What is settled before TensorFlow is imported is none of these processes' affair: tests of that start Python afresh.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+import traceback
+from pathlib import Path
+from typing import Any
+
+SERVING = "--serve"
+ROOT = Path(__file__).parents[2]
+_KILLED = 137
+_servers: list[subprocess.Popen[bytes]] = []
+_starting = threading.Lock()
+
+
+def command(program: str) -> list[str]:
+    """The command line that runs `program` (a module or a script, further arguments may follow) in a warm process."""
+    with _starting:
+        if not _servers:
+            _start()
+    return [sys.executable, "-S", "-E", "-P", __file__, _address(os.getpid()), program]
+
+
+def _start() -> None:
+    paths = {"PYTHONPATH": sysconfig.get_path("purelib"), "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "1"}
+    server = subprocess.Popen(
+        [sys.executable, "-S", "-P", __file__, SERVING, _address(os.getpid())],
+        env={**os.environ, **paths},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert server.stdout is not None
+    server.stdout.readline()
+    _servers.append(server)
+    atexit.register(_stop, server)
+
+
+def _stop(server: subprocess.Popen[bytes]) -> None:
+    server.kill()
+    server.communicate()
+
+
+def _address(owner: int) -> str:
+    return f"gpu-studio-tests-{owner}"
+
+
+def _socket() -> socket.socket:
+    return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+# The process that stands for the fork
+
+
+def stand_for(address: str, program: str, arguments: list[str]) -> int:
+    """Have a fork run `program`; its exit status."""
+    others = [int(path.name) for path in Path("/proc/self/fd").iterdir() if int(path.name) > 2]
+    with _socket() as line:
+        line.connect("\0" + address)
+        passed = [0, 1, 2, *(each for each in others if _is_open(each))]
+        wanted = {
+            "program": program,
+            "arguments": arguments,
+            "folder": str(Path.cwd()),
+            "environment": dict(os.environ),
+            "descriptors": passed,
+        }
+        socket.send_fds(line, [json.dumps(wanted).encode()], passed)
+        return int(line.recv(16) or _KILLED)
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:  # the descriptor of the listing itself
+        return False
+    return True
+
+
+# The server
+
+
+def serve(address: str) -> None:
+    """Import, say so, and fork for whoever asks, until whoever started this is gone."""
+    import keras  # noqa: F401
+    import tensorflow  # noqa: F401
+
+    with _socket() as listener:
+        listener.bind("\0" + address)
+        listener.listen(64)
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        while True:
+            ready, _, _ = select.select([listener, sys.stdin], [], [])
+            if sys.stdin in ready:
+                return
+            line, _ = listener.accept()
+            if os.fork() == 0:
+                listener.close()
+                _keep(line)
+            line.close()
+
+
+def _keep(line: socket.socket) -> None:
+    """Fork once more, and tell how that ended; end it if nobody waits for it any more."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    text, descriptors, _, _ = socket.recv_fds(line, 1 << 20, 64)
+    wanted = json.loads(text)
+    child = os.fork()
+    if child == 0:
+        line.close()
+        _become(wanted, descriptors)
+    watched = os.pidfd_open(child)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    either: list[Any] = [line, watched]
+    ready, _, _ = select.select(either, [], [])
+    if watched not in ready:
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if line not in ready:
+        line.send(str(os.waitstatus_to_exitcode(status) % 256).encode())
+    os._exit(0)
+
+
+def _become(wanted: dict[str, Any], descriptors: list[int]) -> None:
+    """Be the process that was wanted, to its end."""
+    os.setsid()
+    high = [os.dup2(each, 500 + place, inheritable=False) for place, each in enumerate(descriptors)]
+    for each in descriptors:
+        os.close(each)
+    for each, target in zip(high, wanted["descriptors"], strict=True):
+        os.dup2(each, target)
+        os.close(each)
+    os.environ.clear()
+    os.environ.update(wanted["environment"])
+    tempfile.tempdir = None  # the imports have asked for it, in another environment
+    os.chdir(wanted["folder"])
+    sys.argv = [wanted["program"], *wanted["arguments"]]
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    os._exit(_status(wanted["program"]))
+
+
+def _status(program: str) -> int:
+    try:
+        if program.endswith(".py"):
+            runpy.run_path(program, run_name="__main__")
+        else:
+            sys.path.insert(0, str(ROOT))
+            runpy.run_module(program, run_name="__main__", alter_sys=True)
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+    except Exception:  # noqa: BLE001 (as Python itself ends a program)
+        traceback.print_exc()
+        return 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == SERVING:
+        serve(sys.argv[2])
+    else:
+        sys.exit(stand_for(sys.argv[1], sys.argv[2], sys.argv[3:]))
