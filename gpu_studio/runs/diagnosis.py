@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 from dataclasses import dataclass
@@ -10,22 +9,15 @@ from dataclasses import dataclass
 from gpu_studio.runs.checkpoints import checkpoints
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import Failed
+from gpu_studio.runs.evidence import card_failed, killed_for_memory, out_of_memory, restarted, told_by_driver
+from gpu_studio.runs.explanation import DMESG, DRIVER, SMALLER
+from gpu_studio.runs.explanation import Explanation as Explanation
+from gpu_studio.runs.files import last_lines
 from gpu_studio.runs.state import state_of, terminal_event
 
 _LAST_BYTES = 64 * 1024
 _DETAIL_LINES = 60
-_DMESG = "See whether the kernel ended it for want of memory, with: dmesg | grep -i 'out of memory'"
-_SMALLER = "Make it need less memory: a smaller training.batch_size, a smaller model, fewer slices."
-_DRIVER = "Train the same plan on the CPU: if it works there, look at the driver, with: nvidia-smi"
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """What happened in a plain sentence, what to try, and the lines it was told from."""
-
-    message: str
-    suggestions: tuple[str, ...] = ()
-    details: str = ""
+DEVICE_LOST = "device_lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +38,19 @@ _TRACES = (
     _trace(
         r"^(?:F\d{4} |\S+ \S+: F )[^\n]*?\] ?(?P<what>.+?) *$",
         "TensorFlow gave up on a failed check: {what}",
-        _DRIVER,
+        DRIVER,
     ),
     _trace(
         r"^(?:MemoryError\b.*|.*std::bad_alloc.*)$",
         "The computer had no memory left for the trainer.",
-        _SMALLER,
+        SMALLER,
     ),
     _trace(
         r"^Fatal Python error: Segmentation fault",
         "The trainer crashed in native code (a segmentation fault){where}.",
-        _DRIVER,
+        DRIVER,
     ),
-    _trace(r"^Fatal Python error: Aborted", "The trainer's native code gave up (abort){where}.", _DRIVER),
+    _trace(r"^Fatal Python error: Aborted", "The trainer's native code gave up (abort){where}.", DRIVER),
     _trace(
         r"^Fatal Python error: Bus error",
         "The trainer lost memory that it had mapped from a file (a bus error){where}.",
@@ -79,8 +71,8 @@ _TRACES = (
         r"^(?P<what>(?:\w+\.)*\w+(?:Error|Exception|Interrupt|Exit)(?:: .+)?)$",
         "The trainer ended on an error before it could tell of it: {what}",
     ),
-    _trace(r"^(?:.*: )? *(?:\d+ +)?Killed\b.*$", "The trainer was killed.", _DMESG, _SMALLER),
-    _trace(r"core dumped", "The trainer crashed in native code.", _DRIVER),
+    _trace(r"^(?:.*: )? *(?:\d+ +)?Killed\b.*$", "The trainer was killed.", DMESG, SMALLER),
+    _trace(r"core dumped", "The trainer crashed in native code.", DRIVER),
 )
 _FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>.+)$', re.MULTILINE)
 
@@ -93,7 +85,9 @@ def explain(run: RunDirectory, exit_code: int | None = None) -> Explanation:
     state = state_of(run)
     ending = terminal_event(run)
     if isinstance(ending, Failed):
-        return Explanation(ending.message, tuple(ending.suggestions), ending.traceback)
+        # The trainer knows nothing of the recording that is made beside it.
+        also = told_by_driver(run) if ending.kind == DEVICE_LOST else ""
+        return Explanation(ending.message + also, tuple(ending.suggestions), ending.traceback, tuple(ending.mends))
     if ending is not None:
         return Explanation(f"The run has finished: {ending.reason.replace('_', ' ')}.")
     if state != "lost":
@@ -102,18 +96,33 @@ def explain(run: RunDirectory, exit_code: int | None = None) -> Explanation:
 
 
 def _lost(run: RunDirectory, exit_code: int | None) -> Explanation:
+    if not run.exists():
+        return _DELETED
     log = _end_of_log(run)
-    explanation = _from_log(log) or _from_exit_code(exit_code) or _WITHOUT_A_WORD
+    explanation = (
+        out_of_memory(run, log)
+        or card_failed(run, log)
+        or _from_log(log)
+        or killed_for_memory(run, exit_code)
+        or _from_exit_code(exit_code)
+        or restarted(run)
+        or _WITHOUT_A_WORD
+    )
     return Explanation(
         explanation.message,
         (*_go_on(run), *explanation.suggestions, f"Read the end of the log: {run.log_file}"),
         "\n".join(log.splitlines()[-_DETAIL_LINES:]),
+        explanation.mends,
     )
 
 
+_DELETED = Explanation(
+    "The folder of this run is no longer there: it was deleted, or moved away, while it trained.",
+    ("Look in the trash, and put it back where it was.", "Else train its plan again."),
+)
 _WITHOUT_A_WORD = Explanation(
     "The trainer ended without a word: it was killed, or the computer went down.",
-    (_DMESG,),
+    (DMESG,),
 )
 
 
@@ -135,7 +144,7 @@ def _from_exit_code(code: int | None) -> Explanation | None:
         name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
-    suggestions = (_DMESG, _SMALLER) if name == "SIGKILL" else ()
+    suggestions = (DMESG, SMALLER) if name == "SIGKILL" else ()
     return Explanation(f"The trainer was ended by {name}.", suggestions)
 
 
@@ -155,10 +164,4 @@ def _go_on(run: RunDirectory) -> tuple[str, ...]:
 
 
 def _end_of_log(run: RunDirectory) -> str:
-    try:
-        with run.log_file.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _LAST_BYTES))
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return ""
+    return b"\n".join(last_lines(run.log_file, _LAST_BYTES)).decode("utf-8", "replace")

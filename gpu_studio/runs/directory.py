@@ -76,6 +76,21 @@ class RunDirectory:
         """Which run and which checkpoint this run goes on from; absent in a run that starts afresh."""
         return self.path / "resume.json"
 
+    @property
+    def prediction_file(self) -> Path:
+        """What was predicted of this run when it was started; absent where nothing was known."""
+        return self.path / "prediction.json"
+
+    @property
+    def queued_file(self) -> Path:
+        """Which entry of the queue this run came of; absent in a run that was started by hand."""
+        return self.path / "queued"
+
+    @property
+    def evaluations_file(self) -> Path:
+        """What its checkpoints were evaluated to afterwards; absent until one was."""
+        return self.path / "evaluations.jsonl"
+
     def exists(self) -> bool:
         """Whether the directory is there."""
         return self.path.is_dir()

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 
 class AskedPlace(msgspec.Struct, kw_only=True, frozen=True):
-    """Where a layer was to be: several devices share its units where it is split, and one of all joins its output."""
+    """Where a layer was to be: several devices share its units where it is split, and one of all joins its output.
+
+    `by_plan` says whether the plan names the layer; one that it leaves out goes where its inputs are. None: not told.
+    """
 
     layer: str
     devices: list[str]
     joined_on: str = ""
+    by_plan: bool | None = None
+
+
+class PartRow(msgspec.Struct, kw_only=True, frozen=True, array_like=True):
+    """So many operations of a part of a layer were executed on a device, in a pass.
+
+    `part` is the place of the part's device among those that were asked for the layer, `0` where it is not split; or
+    `join`, where the outputs of the parts become one. `way` is `forward`, `backward` or `update`.
+    """
+
+    layer: str
+    way: str
+    part: str
+    device: str
+    operations: int
 
 
 class Crossing(msgspec.Struct, kw_only=True, frozen=True):
@@ -37,10 +57,11 @@ class Stage(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class StageSpan(msgspec.Struct, kw_only=True, frozen=True, array_like=True):
-    """A stage (its place in the list of stages) at work from `begin` to `end`.
+    """A stage (its place in the list of stages) at work from `begin` to `end`, without a longer pause.
 
     `way` is `forward`, `backward` or `update`; `micro_batch` -1 for an update, None where it cannot be told. `busy` are
-    the seconds in which an operation of it was being executed.
+    the seconds in which an operation of it was being executed. `device` is the one that was asked for it: for the
+    parts of a split layer there is a span each; empty in runs that told the stage's device only.
     """
 
     stage: int
@@ -49,3 +70,15 @@ class StageSpan(msgspec.Struct, kw_only=True, frozen=True, array_like=True):
     begin: float
     end: float
     busy: float
+    device: str = ""
+
+
+class Mend(msgspec.Struct, kw_only=True, frozen=True):
+    """A change of the run's plan that may help: `text` is on its button, `field` is where (`training.batch_size`).
+
+    `value` is what stands there then, as a plan file has it.
+    """
+
+    text: str
+    field: str
+    value: Any

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -59,16 +60,28 @@ class EventWriter:
             self._tell_given_up()
             return self._append(event)
 
-    def close(self, timeout: float = 5.0) -> bool:
-        """Write what still waits, for `timeout` seconds at most, and close; whether everything is on the disk."""
+    def close(self, timeout: float = 5.0, hurried: Callable[[], bool] = lambda: False) -> bool:
+        """Write what still waits, for `timeout` seconds at most, and close; whether everything is on the disk.
+
+        Meanwhile other threads may write, or close it themselves. Once `hurried` says so, there is no more waiting.
+        """
+        end = time.monotonic() + timeout
+        while self._waits() and time.monotonic() < end and not hurried():
+            time.sleep(_RETRY_SECONDS)
         with self._lock:
-            if self._descriptor < 0:
-                return not self._pending
-            self._drain_until(time.monotonic() + timeout)
-            self._synchronise()
-            os.close(self._descriptor)
-            self._descriptor = -1
+            if self._descriptor >= 0:
+                self._synchronise()
+                os.close(self._descriptor)
+                self._descriptor = -1
             return not self._pending
+
+    def _waits(self) -> bool:
+        """Whether something is left to be written, after having tried to."""
+        with self._lock:
+            if self._descriptor >= 0:
+                self._drain()
+                return bool(self._pending)
+            return False
 
     def _refuse_used(self, path: Path) -> None:
         if os.fstat(self._descriptor).st_size:
@@ -101,12 +114,6 @@ class EventWriter:
             self._pending.popleft()
             if written < len(line):
                 self._pending.appendleft(line[written:])
-
-    def _drain_until(self, end: float) -> None:
-        self._drain()
-        while self._pending and time.monotonic() < end:
-            time.sleep(_RETRY_SECONDS)
-            self._drain()
 
     def _synchronise(self) -> None:
         try:

@@ -14,6 +14,8 @@ import msgspec
 
 from gpu_studio.runs.event_parts import AskedPlace as AskedPlace
 from gpu_studio.runs.event_parts import Crossing as Crossing
+from gpu_studio.runs.event_parts import Mend as Mend
+from gpu_studio.runs.event_parts import PartRow as PartRow
 from gpu_studio.runs.event_parts import Stage as Stage
 from gpu_studio.runs.event_parts import StageSpan as StageSpan
 
@@ -101,12 +103,14 @@ class Model(Event, tag="model", frozen=True):
 class Placement(Event, tag="placement", frozen=True):
     """Where operations really ran: a row is layer, pass (forward, backward, update), device, number of operations.
 
-    Read from the graphs that TensorFlow executed in the first step; `asked` is what the plan wanted.
+    Read from the graphs that TensorFlow executed in the first step; `asked` is what the plan wanted. `parts` are the
+    rows with the parts of a layer apart, so that one that ran in the place of another is seen.
     """
 
     rows: list[tuple[str, str, str, int]]
     asked: list[AskedPlace] = []
     crossings: list[Crossing] = []
+    parts: list[PartRow] = []
 
 
 class Timeline(Event, tag="timeline", frozen=True):
@@ -222,12 +226,19 @@ class Finished(Event, tag="finished", frozen=True):
 
 
 class Failed(Event, tag="failed", frozen=True):
-    """The end: what went wrong in a plain sentence, what to try, and the traceback for who wants it."""
+    """The end: what went wrong in a plain sentence, what to try, and the traceback for who wants it.
+
+    `kind` says what kind of failure it is (`out_of_memory`, `not_finite`, `device_lost`, …; empty: none of those).
+    `device` and `layer` say where it happened, if that is known, and `mends` are changes of the plan that may help.
+    """
 
     message: str
     suggestions: list[str]
     traceback: str = ""
     device: str | None = None
+    kind: str = ""
+    layer: str | None = None
+    mends: list[Mend] = []
 
 
 AnyEvent = (

@@ -53,6 +53,17 @@ def append_line(path: Path, line: bytes) -> None:
         os.close(descriptor)
 
 
+def last_lines(path: Path, most: int) -> list[bytes]:
+    """The lines in the last `most` bytes of a file, the first perhaps cut; none of a file that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - most))
+            return file.read(most).splitlines()
+    except OSError:
+        return []
+
+
 def _ends_in_newline(descriptor: int) -> bool:
     size = os.fstat(descriptor).st_size
     return size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"

@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu_studio.runs import kernel
 from gpu_studio.runs.files import open_private
 
 ENVIRONMENT = "GPU_STUDIO_LOCK_FD"
@@ -27,10 +28,18 @@ class LockHeldError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that says it holds the lock, on the computer called `host`."""
+    """The process that says it holds the lock, on the computer called `host`.
+
+    `boot` names the start of that computer (see `kernel.boot_id`), `memory_kills` says how many processes its kernel
+    had ended for want of memory when this one began, and `started` when that was (see `kernel.started`); empty and None
+    where that is not known.
+    """
 
     pid: int
     host: str
+    boot: str = ""
+    memory_kills: int | None = None
+    started: int | None = None
 
     @property
     def is_here(self) -> bool:
@@ -48,12 +57,19 @@ class Lock:
         """Write into the file that process `pid` of this computer holds it; a disk that is full goes without."""
         with contextlib.suppress(OSError):
             os.ftruncate(self.descriptor, 0)
-            os.pwrite(self.descriptor, f"{pid} {socket.gethostname()}\n".encode(), 0)
+            known = (pid, socket.gethostname(), kernel.boot_id(), kernel.memory_kills(), kernel.started(pid))
+            words = ("-" if word in (None, "") else str(word) for word in known)
+            os.pwrite(self.descriptor, f"{' '.join(words)}\n".encode(), 0)
 
     @property
     def signed(self) -> bool:
         """Whether a holder has written who it is."""
         return os.fstat(self.descriptor).st_size > 0
+
+    @property
+    def deleted(self) -> bool:
+        """Whether the file has been removed from its folder: nobody can see any more that the lock is held."""
+        return os.fstat(self.descriptor).st_nlink == 0
 
     def release(self) -> None:
         """Let go, for every process that shares this lock. Doing it twice is harmless."""
@@ -109,10 +125,22 @@ def held(path: Path) -> bool:
 
 def holder(path: Path) -> Holder | None:
     """Return who holds the lock at `path` now; None if nobody does, or if the holder has not signed yet."""
-    if not held(path):
+    return last_holder(path) if held(path) else None
+
+
+def last_holder(path: Path) -> Holder | None:
+    """Return who held the lock at `path` last, or holds it now; None if nobody ever signed it."""
+    try:
+        words = path.read_text(errors="replace").split()
+    except OSError:
         return None
-    pid, _, host = path.read_text(errors="replace").strip().partition(" ")
-    return Holder(int(pid), host) if pid.isdigit() and int(pid) > 0 else None
+    pid, host, boot, kills, started = (*words, "", "", "", "", "")[:5]
+    number = _number(pid)
+    return Holder(number, host, boot.strip("-"), _number(kills), _number(started)) if number else None
+
+
+def _number(word: str) -> int | None:
+    return int(word) if word.isdecimal() else None
 
 
 def _lock_anew(path: Path, timeout: float) -> Lock:

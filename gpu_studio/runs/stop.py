@@ -11,7 +11,7 @@ from typing import Literal
 
 import psutil
 
-from gpu_studio.runs import lock
+from gpu_studio.runs import kernel, lock
 from gpu_studio.runs.commands import send
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.state import is_live
@@ -95,7 +95,7 @@ def _signal(run: RunDirectory, number: signal.Signals) -> str:
     if not holder.is_here:
         return f"The trainer runs on another computer, {holder.host}: stop it there."
     try:
-        _deliver(run, holder.pid, number)
+        _deliver(run, holder, number)
     except ProcessLookupError:
         return ""
     except PermissionError:
@@ -103,8 +103,9 @@ def _signal(run: RunDirectory, number: signal.Signals) -> str:
     return ""
 
 
-def _deliver(run: RunDirectory, pid: int, number: signal.Signals) -> None:
-    if not _has_signed(run, pid):
+def _deliver(run: RunDirectory, holder: lock.Holder, number: signal.Signals) -> None:
+    pid = holder.pid
+    if not _has_signed(run, holder):
         raise ProcessLookupError(pid)
     if number is signal.SIGKILL and _leads_group(pid):
         os.killpg(pid, number)  # with the processes it started, which could not end by themselves
@@ -112,10 +113,12 @@ def _deliver(run: RunDirectory, pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
 
 
-def _has_signed(run: RunDirectory, pid: int) -> bool:
-    """Whether process `pid` is older than its signature: a later process that got the same number is not meant."""
+def _has_signed(run: RunDirectory, holder: lock.Holder) -> bool:
+    """Whether the holder's process is still the one that signed: a later one that got its number is not meant."""
+    if holder.started is not None and holder.boot == kernel.boot_id():
+        return kernel.started(holder.pid) == holder.started
     try:
-        return psutil.Process(pid).create_time() <= run.lock_file.stat().st_mtime + _CLOCK_SLACK
+        return psutil.Process(holder.pid).create_time() <= run.lock_file.stat().st_mtime + _CLOCK_SLACK
     except (psutil.NoSuchProcess, FileNotFoundError):
         return False
 

@@ -8,6 +8,7 @@ import faulthandler
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from gpu_studio.runs.directory import RunDirectory
@@ -31,8 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def leave(status: int) -> None:
     """End the process at once: everything is written, and TensorFlow takes a second to take itself apart."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with suppress(OSError):  # a full disk must not keep it
+        sys.stdout.flush()
+        sys.stderr.flush()
     ctypes.CDLL(None).fflush(None)  # what native code has printed, where operations were placed for one
     os._exit(status)
 

@@ -23,6 +23,8 @@ QUESTIONS = {
     "data": "gpu_studio.trainer.answers.data",
     "model": "gpu_studio.trainer.answers.model",
     "times": "gpu_studio.trainer.answers.times",
+    "evaluate": "gpu_studio.trainer.answers.checkpoint_evaluation",
+    "keras_file": "gpu_studio.trainer.answers.checkpoint_file",
 }
 """Question: the module whose `answer(about, progress)` gives the answer, and whether it holds as long as nothing of
 what it is about, the machine and the installation changes."""

@@ -69,6 +69,16 @@ class Checkpoints:
         self._writer.shutdown()
 
     def _write(self, snapshot: Snapshot) -> None:
+        # The loss before the last update was a number; the weights after it need not be. To go on from them is no use,
+        # and they would push out a checkpoint that is of some. Infinite ones may be meant, as in a mask.
+        broken = next((name for name, array in snapshot.arrays.items() if _is_broken(name, array)), None)
+        if broken is not None:
+            advice = "Make training.learning_rate smaller; the checkpoints from before are kept."
+            message = (
+                f"The checkpoint {snapshot.name} was not written: {broken} holds values that are no numbers (nan)."
+            )
+            self._tell(Warned(message=message, suggestion=advice))
+            return
         # A disk that is full costs this checkpoint, not the run.
         try:
             self._tell(self._written(snapshot))
@@ -148,6 +158,10 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             f"The checkpoint {path.name} cannot be read: {error}.",
             ["Resume from an earlier checkpoint of the run.", "Or train from the beginning."],
         ) from error
+
+
+def _is_broken(name: str, array: np.ndarray) -> bool:
+    return name.startswith("model/") and array.dtype.kind == "f" and bool(np.isnan(array).any())
 
 
 def _write_file(path: Path, write: Callable[[Any], object]) -> None:

@@ -12,6 +12,7 @@ from gpu_studio.runs.commands import CommandReader
 from gpu_studio.runs.directory import RunDirectory
 
 POLL_SECONDS = 0.05
+LOOKS_A_CHECK = 20
 
 Wish = Literal["pause", "stop", "checkpoint"]
 
@@ -20,11 +21,18 @@ class Control:
     """Listens to `commands.jsonl` and SIGTERM; the loop asks it between two calls.
 
     *Stop now* does not wait for the loop: `stop_now` is called on the listening thread, and is to end the process.
+    So is `abandon`, once `is_gone` says that the run's folder is gone: nobody could see or stop the run any more.
     """
 
-    def __init__(self, run: RunDirectory, stop_now: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        run: RunDirectory,
+        stop_now: Callable[[], None],
+        is_gone: Callable[[], bool] = lambda: False,
+        abandon: Callable[[], None] = lambda: None,
+    ) -> None:
         self._commands = CommandReader(run.commands_file)
-        self._stop_now = stop_now
+        self._stop_now, self._is_gone, self._abandon = stop_now, is_gone, abandon
         self._wishes: set[Wish] = set()
         self._changed = threading.Condition()
         self._over = threading.Event()
@@ -72,9 +80,20 @@ class Control:
         self._wishes.add("stop")
 
     def _listen(self) -> None:
+        looks = 0
         while not self._over.wait(POLL_SECONDS):
-            for command in self._commands.read():
-                self._heed(command.action)
+            looks += 1
+            if looks % LOOKS_A_CHECK == 0 and self._is_gone():
+                self._abandon()
+            self._hear()
+
+    def _hear(self) -> None:
+        try:
+            commands = self._commands.read()
+        except OSError:  # a file that cannot be read now may be again at the next look
+            return
+        for command in commands:
+            self._heed(command.action)
 
     def _heed(self, action: str) -> None:
         if action == "stop_now":

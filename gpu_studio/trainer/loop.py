@@ -13,7 +13,7 @@ from gpu_studio.runs.events import Epoch, Finished, StateChanged, Steps
 from gpu_studio.trainer.checkpoints import Checkpoints, Snapshot
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.data import Split
-from gpu_studio.trainer.errors import TrainerError
+from gpu_studio.trainer.errors import NotFiniteError
 from gpu_studio.trainer.meters import Tally
 from gpu_studio.trainer.monitors import Monitor
 from gpu_studio.trainer.pace import Pace
@@ -57,7 +57,7 @@ class Loop:
         self._reached.progress = progress
 
     def run(self) -> Finished:
-        """Train, then evaluate on the test split. Raises TrainerError if the loss is no number any more."""
+        """Train, then evaluate on the test split. Raises NotFiniteError if the loss is no number any more."""
         try:
             reason = self._train()
             return self._finished(reason, self._test())
@@ -134,16 +134,8 @@ class Loop:
     def _check(self, losses: np.ndarray) -> None:
         wrong = np.flatnonzero(~np.isfinite(losses))
         if len(wrong):
-            step = self.progress.step + int(wrong[0])
-            raise TrainerError(
-                f"The loss is {losses[wrong[0]]} at step {step}, in epoch {self.progress.epoch + 1}: it diverged.",
-                [
-                    f"Make training.learning_rate smaller than {self._settings.learning_rate:g}.",
-                    "Clip the gradients: training.options = { global_clipnorm = 1.0 }.",
-                    "Look for values that are not numbers, or very large ones, in the data.",
-                    "Resume from the last checkpoint with one of these changed.",
-                ],
-            )
+            step, epoch = self.progress.step + int(wrong[0]), self.progress.epoch + 1
+            raise NotFiniteError(float(losses[wrong[0]]), step, epoch, self._settings.learning_rate)
 
     # The end of an epoch
 

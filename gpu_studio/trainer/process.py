@@ -7,6 +7,7 @@ import platform
 import socket
 import sys
 import time
+from contextlib import suppress
 
 from gpu_studio import __version__, plan
 from gpu_studio.runs.directory import RunDirectory
@@ -18,10 +19,12 @@ from gpu_studio.trainer import environment
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.ending import Ending
 from gpu_studio.trainer.errors import TrainerError
-from gpu_studio.trainer.failures import explain
+from gpu_studio.trainer.failures import Scene, explain
 from gpu_studio.trainer.progress import Reached
 
 FINISHED, FAILED = 0, 1
+ROOM_SECONDS, HURRIED_SECONDS = 600.0, 5.0
+"""So long a trainer that has ended waits for room on a full disk, lest its last events be lost; and once stopped."""
 
 
 def train(run: RunDirectory) -> int:
@@ -30,29 +33,41 @@ def train(run: RunDirectory) -> int:
     writer = EventWriter(run.events_file)
     ending, reached = Ending(writer), Reached()
     began = time.perf_counter()
-    control = Control(run, stop_now=lambda: _stop_now(writer, ending, reached, time.perf_counter() - began))
+    control = Control(
+        run,
+        stop_now=lambda: _stop_now(writer, ending, reached, time.perf_counter() - began),
+        is_gone=lambda: lock.deleted and not run.exists(),
+        abandon=_abandon,
+    )
+    scene = Scene(run, tell=writer.write, hurried=lambda: control.stopping)
     try:
         control.start()
-        ending.tell(_train(run, writer, control, reached))
+        ending.tell(_train(run, writer, control, reached, scene))
         return FINISHED
     except Exception as error:  # noqa: BLE001  (whatever it was, the reader must learn of it)
-        ending.tell(explain(error))
+        ending.tell(explain(error, scene))
         return FAILED
     finally:
+        _close(writer, control)
         control.close()
-        writer.close()
         lock.release()
 
 
-def _train(run: RunDirectory, writer: EventWriter, control: Control, reached: Reached) -> Finished:
-    todo = _plan_of(run)
+def _close(writer: EventWriter, control: Control) -> None:
+    """Close the events once they are all written; who cannot wait for room on a full disk can still stop the run."""
+    ended = time.monotonic()
+    writer.close(ROOM_SECONDS, hurried=lambda: control.stopping and time.monotonic() - ended > HURRIED_SECONDS)
+
+
+def _train(run: RunDirectory, writer: EventWriter, control: Control, reached: Reached, scene: Scene) -> Finished:
+    scene.plan = todo = _plan_of(run)
     writer.write(_started(run, todo))
     writer.write(StateChanged(state="starting"))
     environment.settle(todo)
     # Imported here: TensorFlow reads the environment once, while it is imported.
     from gpu_studio.trainer.training import train_plan
 
-    return train_plan(run, todo, writer, control, reached)
+    return train_plan(run, todo, writer, control, reached, scene)
 
 
 def _plan_of(run: RunDirectory) -> plan.Plan:
@@ -82,6 +97,18 @@ def _stop_now(writer: EventWriter, ending: Ending, reached: Reached, seconds: fl
     at = reached.progress
     ending.tell(Finished(reason="stopped_now", seconds=seconds, epoch=at.epoch, step=at.step))
     writer.close(timeout=1.0)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(FINISHED)
+    _leave_with("", FINISHED)
+
+
+def _abandon() -> None:
+    # Nothing that it trains from here on could be kept, and nobody could stop it.
+    _leave_with("The run's folder was deleted: the trainer ends.\n", FAILED)
+
+
+def _leave_with(words: str, status: int) -> None:
+    """End the process at once, also where a full disk takes no last words."""
+    with suppress(OSError):
+        sys.stderr.write(words)
+        sys.stderr.flush()
+        sys.stdout.flush()
+    os._exit(status)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
@@ -14,21 +13,29 @@ from gpu_studio.runs.events import Finished, Log, StateChanged
 from gpu_studio.trainer import resuming, session
 from gpu_studio.trainer.checkpoints import Checkpoints
 from gpu_studio.trainer.control import Control
+from gpu_studio.trainer.failures import Scene
 from gpu_studio.trainer.loop import Loop
 from gpu_studio.trainer.progress import Reached
 from gpu_studio.trainer.telemetry import Telemetry
 
 
-def train_plan(run: RunDirectory, plan: Plan, writer: EventWriter, control: Control, reached: Reached) -> Finished:
-    """Train, telling `writer` and heeding `control`; how it ended. Raises TrainerError, and what TensorFlow raises."""
+def train_plan(
+    run: RunDirectory, plan: Plan, writer: EventWriter, control: Control, reached: Reached, scene: Scene
+) -> Finished:
+    """Train, telling `writer` and heeding `control`; how it ended. Raises TrainerError, and what TensorFlow raises.
+
+    `scene` is given what a failure will be told by.
+    """
     stored = resuming.stored(run)
-    made = session.build(plan, Path.cwd(), writer.write)
+    scene.session = made = session.build(plan, scene.base, writer.write)
+    scene.meter = session.memory_meter(made)
     if plan.devices.log_placement:
         writer.write(Log(message="Where each operation was placed stands in trainer.log."))
     if stored is not None:
         reached.progress, said = resuming.progress_in(stored[0], made)
         writer.write(said)
-    return _loop(run, made, writer, control, reached, stored[1] if stored else {})
+    telemetry = Telemetry(run, writer, scene.meter)
+    return _loop(run, made, writer, control, reached, telemetry, stored[1] if stored else {})
 
 
 def _loop(
@@ -37,9 +44,9 @@ def _loop(
     writer: EventWriter,
     control: Control,
     reached: Reached,
+    telemetry: Telemetry,
     arrays: Mapping[str, np.ndarray],
 ) -> Finished:
-    telemetry = Telemetry(run, writer, session.memory_meter(made))
     checkpoints = Checkpoints(run.checkpoints, made.plan.training.checkpoint, writer.write)
     try:
         loop = Loop(made, control, telemetry, checkpoints, reached)

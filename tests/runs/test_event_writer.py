@@ -111,6 +111,24 @@ def test_that_closing_waits_for_room(path):
     assert [event.message for event in read(path)] == ["soon"]
 
 
+def test_that_closing_waits_no_longer_once_somebody_is_in_a_hurry(path):
+    writer = EventWriter(path)
+    with room_for(10):
+        writer.write(Log(message="no room"))
+        assert not writer.close(timeout=600, hurried=lambda: True)
+
+
+def test_that_another_thread_can_write_and_close_while_one_waits_for_room(path):
+    writer = EventWriter(path)
+    with room_for(10):
+        writer.write(Log(message="no room"))
+        waiting = threading.Thread(target=writer.close, args=(600,))
+        waiting.start()
+        assert writer.write(Log(message="meanwhile")).seq == 1
+        assert not writer.close(timeout=0)
+        waiting.join()
+
+
 def test_that_past_the_backlog_only_what_can_be_missed_is_given_up_without_a_gap(path):
     writer = EventWriter(path, backlog=1000)
     with room_for(0):

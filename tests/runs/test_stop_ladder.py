@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import os
+import socket
+
 import pytest
 from real_runs import eventually, has_trained, told
 
-from gpu_studio.runs import lock
+from gpu_studio.runs import kernel, lock
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import Checkpoint, Finished
 from gpu_studio.runs.stop import Patience, StopLadder
@@ -111,17 +114,29 @@ def test_that_nobody_is_signalled_for_a_run_on_another_computer(tmp_path):
     assert ladder.advance() == "gone"
 
 
-def test_that_a_process_younger_than_the_signature_is_not_signalled(tmp_path, training):
-    """The trainer is gone, a child of it holds the lock by mistake, and its number belongs to somebody else now."""
-    import os
+@pytest.mark.parametrize("words", ["", f"{kernel.boot_id() or '-'} 0 1"])
+def test_that_a_process_younger_than_the_signature_is_not_signalled(tmp_path, training, words):
+    """The trainer is gone, a child of it holds the lock by mistake, and its number belongs to somebody else now.
 
+    Signed was without a start, as an older version did, or with one that is not that of this process.
+    """
     bystander = training()
     run = RunDirectory.create(tmp_path, "x")
     held = lock.take(run.lock_file)
-    held.sign(bystander.process.pid)
+    run.lock_file.write_text(f"{bystander.process.pid} {socket.gethostname()} {words}\n")
     os.utime(run.lock_file, (1e9, 1e9))
     ladder = StopLadder(run, patience=AT_ONCE)
     ladder.advance()
     ladder.escalate()
     assert bystander.poll() is None
     held.release()
+
+
+def test_that_a_clock_that_was_set_does_not_hide_the_trainer_from_its_stop(training):
+    """By the clock the trainer was started long after it signed."""
+    deaf = training("--deaf")
+    os.utime(deaf.directory.lock_file, (1e9, 1e9))
+    ladder = StopLadder(deaf.directory, patience=AT_ONCE)
+    assert ladder.advance() == "terminated"
+    deaf.process.wait(30)
+    assert ladder.advance() == "gone"

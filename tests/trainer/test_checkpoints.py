@@ -68,6 +68,17 @@ def test_that_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path: Path, m
     assert saved(tmp_path / "c", [0.5])[0] == ["step-00000001"]
 
 
+def test_that_weights_that_are_no_numbers_push_out_no_checkpoint_that_is_of_use(tmp_path: Path) -> None:
+    told: list[events.Event] = []
+    made = Checkpoints(tmp_path / "c", plan.Checkpoint(keep=1), told.append)
+    for step, values in enumerate(([1, 2], [1, -np.inf], [1, np.nan]), 1):
+        made.save(Snapshot(snapshot(step).progress, {"model/0/kernel": np.array(values, np.float32)}))
+    made.close()
+    assert [path.name for path in (tmp_path / "c").iterdir()] == ["step-00000002"]
+    assert isinstance(told[-1], events.Warned)
+    assert told[-1].message.startswith("The checkpoint step-00000003 was not written: model/0/kernel holds values")
+
+
 def test_that_one_cut_off_while_it_is_written_does_not_count(tmp_path: Path) -> None:
     folder = tmp_path / "c"
     (folder / ".tmp-step-00000007").mkdir(parents=True)

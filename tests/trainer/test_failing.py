@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fault_matrix import Fault
 from training_runs import Finished, running, small_plan, trained
 
 from gpu_studio.plan import Data, Plan
@@ -40,14 +41,22 @@ def test_that_out_of_memory_says_where_how_much_and_what_to_try(tmp_path: Path) 
     assert "ResourceExhausted" in failed.traceback
 
 
-def test_that_a_diverging_loss_ends_the_run_before_a_checkpoint_takes_it_in(tmp_path: Path) -> None:
+def test_that_a_diverging_loss_ends_the_run_before_a_checkpoint_takes_it_in(tmp_path: Path, fault: Fault) -> None:
+    fault.is_about("loss not finite", "failed before a checkpoint takes it in; names the step, the layer, its gradient")
     diverging = ("training.optimizer=sgd", "training.learning_rate=1e30", "training.epochs=3")
     plan = small_plan(*diverging, "training.checkpoint.every_steps=1")
     run = trained(plan, tmp_path)
     failed = failure(run)
     assert "diverged" in failed.message
     assert any("learning_rate" in advice for advice in failed.suggestions)
+    assert (failed.kind, failed.layer) == ("not_finite", "outputs")
+    assert "The first layer whose output is not finite is outputs." in failed.message
+    assert "the largest gradient was that of dense, with a norm of" in failed.message
+    assert [mend.field for mend in failed.mends] == ["training.learning_rate", "training.options.global_clipnorm"]
     assert None in run.losses.values()
+    (bad,) = [each for each in run.of(events.Steps) if None in each.losses]
+    fault.seconds = run.events[-1].time - bad.time
+    fault.kept(bad.seq + 1, len(run.events))
     for path in run.directory.checkpoints.glob("step-*"):
         with np.load(path / "weights.npz", allow_pickle=False) as archive:
             assert np.isfinite(archive["tally/loss"])
@@ -66,6 +75,20 @@ def test_that_data_that_cannot_be_trained_on_are_named(tmp_path: Path) -> None:
     failed = failure(trained(small_plan_with_file(data), tmp_path / "runs"))
     assert data.name in failed.message
     assert failed.suggestions
+
+
+def test_that_data_that_moved_since_the_launch_are_named_with_what_is_near(tmp_path: Path, fault: Fault) -> None:
+    fault.is_about("data missing once the trainer looks for them", "failed; names the file, where it was, what is near")
+    data = tmp_path / "mine.npz"
+    np.savez(data, x=np.zeros((20, 4), np.float32), y=np.arange(20) % 2)
+    with running(small_plan_with_file(data), tmp_path / "runs") as run:
+        moved = data.rename(tmp_path / "mine-2.npz")
+        with fault.noticed():
+            failed = failure(run.finish())
+    assert failed.kind == "data"
+    assert failed.message == f"There is no data file {data}; did you mean {moved}?"
+    assert failed.suggestions
+    assert [event.seq for event in run.events] == list(range(len(run.events)))
 
 
 def small_plan_with_file(path: Path) -> Plan:

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from training_runs import Finished, running, small_plan, trained
 
+from gpu_studio.plan import Plan
 from gpu_studio.runs import events
+from gpu_studio.runs.commands import Action
+from gpu_studio.runs.inheritance import Resume
 from gpu_studio.runs.lineage import read_history
 from gpu_studio.runs.resume import choose
 
@@ -51,7 +54,7 @@ def steps_per_epoch(run: Finished) -> int:
 def test_that_a_run_stopped_in_mid_epoch_goes_on_as_if_it_had_not(
     whole: Finished, strategy: tuple[str, ...], tmp_path: Path
 ) -> None:
-    with running(small_plan(*SETTINGS, *strategy), tmp_path) as run:
+    with running(small_plan(*SETTINGS, *strategy), tmp_path, warm=True) as run:
         run.wait_for(lambda: len(run.of(events.Steps)) > 100)
         run.send("stop")
         first = run.finish()
@@ -87,20 +90,44 @@ def test_that_a_killed_run_goes_on_from_its_last_checkpoint(
     assert history.state == "finished"
 
 
-def test_that_a_run_goes_on_under_another_strategy(tmp_path: Path) -> None:
-    plain = (*SETTINGS, "model.options={ hidden = [64, 64] }")
-    whole = trained(small_plan(*plain), tmp_path)
-    with running(small_plan(*plain), tmp_path) as run:
-        run.wait_for(lambda: len(run.of(events.Steps)) > 100)
+PLAIN = (*SETTINGS, "model.options={ hidden = [64, 64] }")
+FOUR = ("distribution.strategy=mirrored",)
+PLACED = (
+    "distribution.strategy=placed",
+    "distribution.placed.micro_batches=4",
+    'distribution.placed.layers={ dense = "CPU:3", dense_1 = ["CPU:0", "CPU:1"], outputs = "CPU:2" }',
+)
+
+
+def test_that_a_run_paused_on_two_devices_goes_on_on_four_and_then_placed_as_if_never_paused(tmp_path: Path) -> None:
+    whole = trained(small_plan(*PLAIN), tmp_path)
+    first = stopped_after(20, small_plan(*PLAIN, *MIRRORED), tmp_path, "pause")
+    second = stopped_after(80, small_plan(*PLAIN, *FOUR), tmp_path, resume=choose(first.directory))
+    third = trained(small_plan(*PLAIN, *PLACED), tmp_path, resume=choose(second.directory))
+    chain = (first, second, third)
+    ways = [(run.one(events.Devices).strategy, len(run.one(events.Devices).replicas)) for run in chain]
+    assert ways == [("mirrored", 2), ("mirrored", 4), ("placed", 4)]
+    assert all(run.losses for run in chain)
+    assert first.losses | second.losses | third.losses == pytest.approx(whole.losses, rel=1e-5)
+    assert third.epochs[-1] == pytest.approx(whole.epochs[-1], rel=1e-5)
+
+
+def stopped_after(steps: int, plan: Plan, runs: Path, *asked: Action, resume: Resume | None = None) -> Finished:
+    """Train so many steps, do what is asked (a pause is waited for), and stop in mid-epoch with a checkpoint."""
+    with running(plan, runs, resume=resume, warm=True) as run:
+        run.wait_for(lambda: len(run.of(events.Steps)) > steps)
+        for action in asked:
+            run.send(action)
+            run.wait_for(lambda: any(each.state == "paused" for each in run.of(events.StateChanged)))
         run.send("stop")
-        first = run.finish()
-    second = resumed(first, tmp_path, "model.options={ hidden = [64, 64] }", "distribution.strategy=central_storage")
-    assert second.one(events.Devices).strategy == "central_storage"
-    assert first.losses | second.losses == pytest.approx(whole.losses, rel=1e-5)
+        ended = run.finish()
+    assert ended.one(events.Finished).reason == "stopped", ended.log
+    assert ended.one(events.Finished).step % steps_per_epoch(ended), "stopped between two epochs: it shows nothing"
+    return ended
 
 
 def test_that_other_data_start_the_epoch_anew_and_say_so(tmp_path: Path) -> None:
-    with running(small_plan(*SETTINGS), tmp_path) as run:
+    with running(small_plan(*SETTINGS), tmp_path, warm=True) as run:
         run.wait_for(lambda: len(run.of(events.Steps)) > 100)
         run.send("stop")
         first = run.finish()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gpu_studio.runs.nearest_file import hint
 from gpu_studio.trainer.data.arrays import split_of
 from gpu_studio.trainer.data.values import Array, Split
 from gpu_studio.trainer.errors import DataError
@@ -31,7 +32,8 @@ def read_npz(path: Path) -> tuple[Split, Split | None]:
 def read_arrays(path: Path, wanted: Callable[[Path, Sequence[str]], Sequence[str]]) -> dict[str, Array]:
     """The arrays of the file that `wanted(path, names)` chooses among its names, in that order; nothing unpickled."""
     if not path.is_file():
-        raise DataError(f"There is no data file {path}.", ["Check data.file in the plan; it is relative to the plan."])
+        advice = ["Put it back there, or change data.file in the plan; it is relative to the plan."]
+        raise DataError(f"There is no data file {path}{hint(path) or '.'}", advice)
     if not zipfile.is_zipfile(path):
         raise _no_npz(path)
     try:

@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 
+from gpu_studio.runs.nearest_file import hint
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError
 
@@ -21,9 +22,8 @@ def load_file(path: Path, dataset: Dataset) -> keras.Model:
     or output does not fit.
     """
     if not path.is_file():
-        raise ModelError(
-            f"There is no model file {path}.", ["Check model.file in the plan; it is relative to the plan."]
-        )
+        advice = ["Put it back there, or change model.file in the plan; it is relative to the plan."]
+        raise ModelError(f"There is no model file {path}{hint(path) or '.'}", advice)
     if path.suffix != ".keras" or not zipfile.is_zipfile(path):
         raise ModelError(f"{path} is no .keras file, or it is cut off.", [_SAVE, "If it was copied, copy it again."])
     model = _loaded(path)

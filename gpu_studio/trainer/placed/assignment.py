@@ -15,13 +15,17 @@ from gpu_studio.trainer.model_layers import PlaceableLayer
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """Where a leaf layer is. `devices` are several where its units are split; its output is then joined on `home`."""
+    """Where a leaf layer is. `devices` are several where its units are split; its output is then joined on `home`.
+
+    `by_plan` says whether the plan names the layer.
+    """
 
     number: int
     path: str
     layer: Any
     devices: tuple[str, ...]
     home: str
+    by_plan: bool = True
 
     @property
     def split(self) -> bool:
@@ -41,7 +45,14 @@ def seats(layers: Sequence[PlaceableLayer], placed: Placed, known: Sequence[str]
     homes = {path: _home(path, devices, layers, chosen) for path, devices in chosen.items()}
     _seat_the_rest(layers, chosen, homes, default)
     return [
-        Seat(number, each.path, each.layer, chosen.get(each.path, (homes[each.path],)), homes[each.path])
+        Seat(
+            number,
+            each.path,
+            each.layer,
+            chosen.get(each.path, (homes[each.path],)),
+            homes[each.path],
+            by_plan=each.path in chosen,
+        )
         for number, each in enumerate(layers)
     ]
 

@@ -23,6 +23,8 @@ _NO_WORK = PLUMBING | {"ReadVariableOp", "VarHandleOp", "Shape", "ShapeN"}
 """What is done long before or after a stage is at work, and takes no time."""
 ONCE = -1
 """The micro-batch of an update."""
+PAUSE = 0.01
+"""A pause of this part of a step ends a task: what comes after it is another."""
 Span = tuple[float, float]
 
 
@@ -106,12 +108,33 @@ def _device(seat: Seat, mark: Mark) -> str:
 
 def _tasks(found: Sequence[_Placed], stages: Sequence[Sequence[int]], start: float) -> Iterator[StageSpan]:
     stage_of = {number: place for place, numbers in enumerate(stages) for number in numbers}
-    spans: dict[tuple[int, str, int | None], list[Span]] = {}
+    spans: dict[tuple[int, str, int | None, str], list[Span]] = {}
     for each in found:
-        spans.setdefault((stage_of[each.mark.seat], each.mark.way, each.micro_batch), []).append(each.span)
-    for (stage, way, micro_batch), mine in sorted(spans.items(), key=lambda item: min(item[1])):
-        begin, end = min(span[0] for span in mine) - start, max(span[1] for span in mine) - start
-        yield StageSpan(stage=stage, way=way, micro_batch=micro_batch, begin=begin, end=end, busy=covered(mine))
+        spans.setdefault((stage_of[each.mark.seat], each.mark.way, each.micro_batch, each.device), []).append(each.span)
+    pause = PAUSE * (max(each.span[1] for each in found) - start)
+    bursts = [(burst, key) for key, mine in spans.items() for burst in bursts_of(mine, pause)]
+    for burst, (stage, way, number, device) in sorted(bursts, key=lambda each: each[0][0]):
+        begin, end = burst[0][0] - start, max(span[1] for span in burst) - start
+        yield StageSpan(
+            stage=stage, way=way, micro_batch=number, begin=begin, end=end, busy=covered(burst), device=device
+        )
+
+
+def bursts_of(spans: Iterable[Span], pause: float) -> list[list[Span]]:
+    """The spans in order, cut where for longer than `pause` none of them is under way.
+
+    An optimizer's powers of a constant are computed long before the gradients are there: one task from the first to the
+    last operation of an update would seem to fill the step.
+    """
+    bursts: list[list[Span]] = []
+    reached = 0.0
+    for span in sorted(spans):
+        if not bursts or span[0] - reached > pause:
+            bursts.append([])
+            reached = span[1]
+        bursts[-1].append(span)
+        reached = max(reached, span[1])
+    return bursts
 
 
 def _busy(found: Sequence[_Placed]) -> dict[str, float]:

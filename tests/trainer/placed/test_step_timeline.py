@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from gpu_studio.runs.events import Stage, StageSpan
+from gpu_studio.runs.events import Stage
 
 pytestmark = pytest.mark.slow
 
@@ -61,11 +64,24 @@ def test_that_layers_on_one_device_are_a_stage_and_each_pass_of_a_micro_batch_is
     assert step.busy == {"CPU:0": 3.0, "CPU:1": 5.0}
 
 
-def test_that_a_task_is_busy_only_while_it_computes():
+def test_that_a_task_ends_where_its_stage_pauses_and_is_busy_only_while_it_computes():
     rows = [("model/one/placed.0.0/MatMul", 0, 1), ("model/two/placed.1.0/MatMul", 5, 7)]
-    assert told(seen(*rows), 1).tasks == [
-        StageSpan(stage=0, way="forward", micro_batch=0, begin=0.0, end=7.0, busy=3.0)
+    rows += [("model/two/placed.1.0/BiasAdd", 7.02, 8)]
+    assert [(task.begin, task.end, task.busy) for task in told(seen(*rows), 1).tasks] == [
+        (0.0, 1.0, 1.0),
+        (5.0, 8.0, pytest.approx(2.98)),
     ]
+
+
+@given(st.lists(st.tuples(st.floats(0, 10), st.floats(0, 3))), st.floats(0, 2))
+def test_that_bursts_hold_every_span_and_lie_further_apart_than_a_pause(made, pause):
+    from gpu_studio.trainer.placed.step_timeline import bursts_of
+
+    spans = [(begin, begin + length) for begin, length in made]
+    bursts = bursts_of(spans, pause)
+    assert [span for burst in bursts for span in burst] == sorted(spans)
+    for one, next_ in pairwise(bursts):
+        assert next_[0][0] - max(end for _, end in one) > pause
 
 
 def test_that_a_micro_batch_that_no_gradient_tells_of_is_left_out():
@@ -76,7 +92,9 @@ def test_that_a_micro_batch_that_no_gradient_tells_of_is_left_out():
 def test_that_parts_of_a_layer_are_busy_on_their_own_devices():
     split = [seat(0, "one", "CPU:0", "CPU:1")]
     rows = [("model/one/placed.0.0/MatMul", 0, 2), ("model/one/placed.0.1/MatMul", 0, 3)]
-    assert told(seen(*rows, ("model/one/placed.0.join/Concat", 3, 4)), 1, split).busy == {"CPU:0": 2.0, "CPU:1": 4.0}
+    step = told(seen(*rows, ("model/one/placed.0.join/Concat", 3, 4)), 1, split)
+    assert step.busy == {"CPU:0": 2.0, "CPU:1": 4.0}
+    assert [(task.device, task.begin, task.end) for task in step.tasks] == [("CPU:0", 0.0, 2.0), ("CPU:1", 0.0, 4.0)]
 
 
 def test_that_carrying_values_about_is_no_work():

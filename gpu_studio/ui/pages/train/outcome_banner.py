@@ -7,16 +7,21 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from gpu_studio.ui.models.outcome import Outcome
+from gpu_studio.ui.pages.train.mend_row import MendRow
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.button import Button
 from gpu_studio.ui.widgets.labels import Paragraph
 
 
 class OutcomeBanner(QFrame):
-    """What happened, why, what to do; *Resume* where that can be done; the details one click away, with *Copy*."""
+    """What happened, why, what to do; *Resume* where that can be done; the details one click away, with *Copy*.
+
+    `mend_pressed(Mend)` is a change of the run's plan that a person wants to see made.
+    """
 
     resume_pressed = Signal()
     details_pressed = Signal()
+    mend_pressed = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -31,6 +36,8 @@ class OutcomeBanner(QFrame):
         self.copy.setToolTip("Copy the message and the details")
         self.copy.clicked.connect(self._copy)
         self._details = ""
+        self.mends = MendRow()
+        self.mends.pressed.connect(self.mend_pressed)
         self._lay_out()
         self.show_outcome(None)
 
@@ -43,6 +50,7 @@ class OutcomeBanner(QFrame):
         self.suggestions.setText("\n".join(f"•  {suggestion}" for suggestion in outcome.suggestions))
         self.suggestions.setVisible(bool(outcome.suggestions))
         self.setAccessibleName(" ".join((outcome.message, *outcome.suggestions)))
+        self.mends.show_mends(outcome.mends)
         self._details = outcome.details
         self.more.setVisible(bool(outcome.details))
         self.copy.setVisible(bool(outcome.details))
@@ -60,8 +68,11 @@ class OutcomeBanner(QFrame):
         words.setSpacing(GRID // 2)
         words.addWidget(self.message)
         words.addWidget(self.suggestions)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(2 * GRID, GRID + 2, 2 * GRID, GRID + 2)
+        whole, row = QVBoxLayout(self), QHBoxLayout()
+        whole.setContentsMargins(2 * GRID, GRID + 2, 2 * GRID, GRID + 2)
+        whole.setSpacing(GRID // 2)
+        whole.addLayout(row)
+        whole.addWidget(self.mends)
         row.setSpacing(GRID)
         row.addLayout(words, 1)
         for button in (self.copy, self.more, self.resume):

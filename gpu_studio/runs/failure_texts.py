@@ -1,0 +1,69 @@
+"""What TensorFlow's own words tell of a failure: the device, the layer, and what happened to the card.
+
+The texts are those of TensorFlow 2.20 and 2.21, in exceptions as well as in what its native code prints.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+_DEVICE = re.compile(r"device:((?:GPU|CPU):\d+)")
+_ALLOCATOR = re.compile(
+    r"Allocator \((?P<allocator>[^)]+)\) ran out of memory trying to allocate (?P<size>[\d.]+[KMGT]?i?B)"
+)
+_ASKED_BY = re.compile(r"requested by op (?P<operation>\S+)")
+# What the caller can do without is told with the same words, and is no failure.
+_HARMLESS = "is not a failure"
+# What stands in brackets without `node` only waited for the operation that failed.
+_NODES = re.compile(r"\{\{node ([^}]+)\}\}|Detected at node '?([^'\s]+)")
+_COPY = re.compile(r"_\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An allocator (`GPU_0_bfc`) had no room, for how much (`7.22MiB`), and for which operation ("": not told)."""
+
+    allocator: str
+    size: str
+    operation: str
+
+    @property
+    def device(self) -> str | None:
+        """The logical device whose memory it is; None for the host's."""
+        found = re.fullmatch(r"(GPU)_(\d+)_bfc", self.allocator)
+        return f"{found[1]}:{found[2]}" if found else None
+
+
+def device_in(text: str) -> str | None:
+    """The first logical device (`GPU:1`) that an error names; None if it names none."""
+    found = _DEVICE.search(text)
+    return found[1] if found else None
+
+
+def operations_in(text: str) -> Iterator[str]:
+    """The operations that an error names, in its order."""
+    for groups in _NODES.findall(text):
+        yield from filter(None, groups)
+
+
+def layer_of(operation: str, layers: Collection[str]) -> str | None:
+    """Which of `layers` an operation (`while/cnn_1/conv_1/Conv2D`) belongs to: its scopes are named after them.
+
+    Keras numbers the scope of a layer that was called before (`conv_1` is `conv` again), so a name that fits as it is
+    goes before one that fits without its number, and an inner scope before an outer one.
+    """
+    scopes = operation.split("/")[::-1]
+    exact = next((scope for scope in scopes if scope in layers), None)
+    return exact or next((plain for scope in scopes if (plain := _COPY.sub("", scope)) in layers), None)
+
+
+def refusal_in(log: str) -> Refusal | None:
+    """The last allocation in the lines of a log for which there was no room and which could not be done without."""
+    for line in reversed(log.splitlines()):
+        found = _ALLOCATOR.search(line)
+        if found and _HARMLESS not in line:
+            asked = _ASKED_BY.search(line)
+            return Refusal(found["allocator"], found["size"], asked["operation"] if asked else "")
+    return None

@@ -1,0 +1,45 @@
+"""A checkpoint's model as one `.keras` file, which plain Keras loads: architecture and weights, not compiled."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from gpu_studio.trainer.answers.checkpoint import Answer, Progress, in_words, rebuilt
+from gpu_studio.trainer.answers.modesty import be_modest
+from gpu_studio.trainer.errors import TrainerError
+
+
+def answer(about: dict[str, Any], progress: Progress) -> Answer:
+    """Write the model of the checkpoint in `about` to the new file `path`; its size in `bytes`, and never lasting.
+
+    Or `problem` and `advice`, with nothing left at `path`.
+    """
+    be_modest()
+    return in_words(lambda: _written(about, progress)), False
+
+
+def _written(about: dict[str, Any], progress: Progress) -> dict[str, Any]:
+    model = rebuilt(about, progress).model
+    progress("writing the file")
+    return {"bytes": write(model, Path(about["path"]))}
+
+
+def write(model: Any, path: Path) -> int:
+    """Save `model` in the new file `path`, 0600, and have it on the disk; its size in bytes. Raises TrainerError."""
+    try:
+        # Made before Keras opens it, so that it is nobody else's to read at any time.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            model.save(path)
+            os.fsync(descriptor)
+            return os.fstat(descriptor).st_size
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise TrainerError(
+            f"The model could not be written to {path.parent}: {error.strerror or error}.",
+            ["Look whether there is room, and whether files can be made there.", "Or choose another folder."],
+        ) from error

@@ -1,0 +1,68 @@
+"""A real checkpoint, evaluated and saved as a `.keras` file: the run's own figures, and its own outputs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from keras_prediction import predicted
+from training_runs import Finished, small_plan, trained
+
+from gpu_studio.cli import main
+from gpu_studio.runs import events
+from gpu_studio.runs.evaluations import evaluations
+from gpu_studio.trainer.data import load_data
+
+pytestmark = pytest.mark.slow
+
+SPLIT = '{ micro_batches = 2, layers = { dense = ["CPU:0", "CPU:1"], dense_1 = "CPU:1", outputs = "CPU:0" } }'
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Finished:
+    """A model with a layer split over two devices, trained for two epochs."""
+    plan = small_plan(
+        "model.options={ hidden = [32, 16] }",
+        "data.validation_fraction=0.1",
+        "distribution.strategy=placed",
+        f"distribution.placed={SPLIT}",
+        "training.mixed_precision=false",
+    )
+    return trained(plan, tmp_path_factory.mktemp("runs"))
+
+
+def command(run: Finished, *words: str | Path) -> int:
+    return main(["--runs-dir", str(run.directory.path.parent), "runs", *map(str, words)])
+
+
+def outputs_of(weights: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
+    """The dense layers by hand, shape (samples, classes)."""
+    kernels, biases = ([value for name, value in weights.items() if name.endswith(kind)] for kind in ("kernel", "bias"))
+    x = x.reshape(len(x), -1)
+    for kernel, bias in zip(kernels[:-1], biases[:-1], strict=True):
+        x = np.maximum(x @ kernel + bias, 0)
+    return x @ kernels[-1] + biases[-1]
+
+
+def test_that_an_evaluation_gives_what_the_run_found_at_its_end(run, capsys) -> None:
+    assert command(run, "evaluate", run.directory.id, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    own = run.one(events.Finished).metrics
+    assert {f"test_{name}": value for name, value in told["metrics"].items()} == pytest.approx(own, rel=1e-5)
+    assert (told["split"], told["samples"]) == ("test", run.one(events.Model).test_samples)
+    assert evaluations(run.directory)[told["checkpoint"]].metrics == told["metrics"]
+
+
+def test_that_the_saved_model_is_a_plain_one_that_predicts_what_the_weights_do(run, tmp_path, capsys) -> None:
+    file = tmp_path / "digits.keras"
+    assert command(run, "save-model", run.directory.id, file) == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    plan = small_plan()
+    test = load_data(plan.data, plan.training.seed, tmp_path).test
+    found, layers = predicted(file, test.x, tmp_path)
+    np.testing.assert_allclose(found, outputs_of(run.weights(), test.x), rtol=1e-4, atol=1e-5)
+    assert layers == ["InputLayer", "Flatten", "Dense", "Dense", "Dense"]
+    assert command(run, "save-model", run.directory.id, file) == 2
+    assert "there already" in capsys.readouterr().err

@@ -1,0 +1,63 @@
+"""From the operations that were executed to what is told of them, part by part."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+def told(*found: tuple[int, str, str, str, int]) -> list[tuple[str, ...]]:
+    from gpu_studio.trainer.placed.assignment import Seat
+    from gpu_studio.trainer.placed.marks import Mark
+    from gpu_studio.trainer.placed.proof import parts_of, rows_of
+
+    seats = {
+        0: Seat(0, "split", None, ("CPU:0", "CPU:1"), "CPU:2"),
+        1: Seat(1, "whole", None, ("CPU:3",), "CPU:3", by_plan=False),
+    }
+    counts = Counter({(Mark(seat, part, way), device): count for seat, way, part, device, count in found})
+    rows = list(parts_of(counts, seats))
+    assert sum(row.operations for row in rows) == sum(count for *_, count in rows_of(rows))
+    return [(row.layer, row.way, row.part, row.device) for row in rows]
+
+
+def test_that_parts_that_have_changed_places_are_told_apart() -> None:
+    """Summed over its parts, such a layer would be where it was asked to be."""
+    assert told((0, "forward", "1", "CPU:0", 3), (0, "forward", "0", "CPU:1", 3)) == [
+        ("split", "forward", "0", "CPU:1"),
+        ("split", "forward", "1", "CPU:0"),
+    ]
+
+
+def test_that_layers_come_in_order_and_passes_as_they_are_done_and_parts_before_their_joining() -> None:
+    found = [(1, "forward", "0", "CPU:3", 1), (0, "update", "0", "CPU:0", 1), (0, "forward", "join", "CPU:2", 1)]
+    found += [(0, "forward", "1", "CPU:1", 2), (0, "backward", "0", "CPU:0", 2)]
+    assert [row[:3] for row in told(*found)] == [
+        ("split", "forward", "1"),
+        ("split", "forward", "join"),
+        ("split", "backward", "0"),
+        ("split", "update", "0"),
+        ("whole", "forward", "0"),
+    ]
+
+
+def test_that_operations_of_no_layer_of_the_model_are_left_out() -> None:
+    assert told((7, "forward", "0", "CPU:0", 9)) == []
+
+
+def test_that_of_very_many_mismatches_only_some_are_warned_of_and_the_others_counted() -> None:
+    from gpu_studio.trainer.placed.assignment import Seat
+    from gpu_studio.trainer.placed.marks import Mark
+    from gpu_studio.trainer.placed.proof import MOST_WARNINGS, warnings_of
+
+    seats = {number: Seat(number, f"layer_{number:02}", None, ("CPU:1",), "CPU:1") for number in range(30)}
+    counts = Counter({(Mark(number, "0", "forward"), "CPU:0"): 2 for number in seats})
+    said = [warning.message for warning in warnings_of(counts, seats)]
+    assert said[0] == "2 operations of the forward of layer_00 were executed on CPU:0, and not on CPU:1."
+    assert len(said) == MOST_WARNINGS + 1
+    assert said[-1] == f"So it is with {30 - MOST_WARNINGS} more passes of layers."
+    fine = Counter({(Mark(number, "0", "forward"), "CPU:1"): 2 for number in seats})
+    assert list(warnings_of(fine, seats)) == []
