@@ -13,11 +13,16 @@ from typing import Any
 import pytest
 from lane_plans import SMALL
 from real_runs import PATIENCE_S
-from training_runs import trained
+from training_runs import PATIENCE, until
 
 from gpu_studio.placement.transfers import transfers
 from gpu_studio.plan import Plan, loads
-from gpu_studio.runs import events
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.early_events import first_of
+from gpu_studio.runs.events import Placement
+from gpu_studio.runs.placement_words import headline
+from gpu_studio.runs.placements import judged
+from gpu_studio.runs.state import state_of
 
 PROGRAM = Path(__file__).parents[1] / "support" / "lanes_window.py"
 ROOT = Path(__file__).parents[2]
@@ -25,12 +30,11 @@ Told = dict[str, Any]
 
 
 @pytest.fixture
-def program(x_environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A window with the layers of an mlp, all on the first of two logical CPUs."""
+def program(x_environment: dict[str, str], runs: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A window with the layers of an mlp, all on the first of two logical CPUs, which trains in `runs`."""
     environment = {**x_environment, "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}"}
-    with subprocess.Popen(
-        [sys.executable, str(PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, bufsize=0,
-    ) as child:  # fmt: skip
+    command = [sys.executable, str(PROGRAM), str(runs)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, bufsize=0) as child:
         try:
             yield child
         finally:
@@ -83,9 +87,14 @@ def drag(xdotool: Callable[..., None], start: list[int], end: list[int]) -> None
         xdotool("mousemove", *(a + (b - a) * part // 5 for a, b in zip(start, end, strict=True)))
 
 
+def lanes(facts: Told) -> dict[str, tuple[str, ...]]:
+    """The devices of each layer, as it stands in the lanes."""
+    return {layer: tuple(devices) for layer, devices in facts["layers"].items()}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(200)
-def test_that_layers_dragged_on_the_screen_run_where_they_were_dropped(program, xdotool, tmp_path) -> None:
+def test_that_layers_dragged_on_the_screen_run_where_they_were_dropped(program, xdotool) -> None:
     at = told(program, has_steps(0))
     start = places(at)
     xdotool("mousemove", *at["layers"]["dense_1"]["CPU:0"], "click", 1)
@@ -105,28 +114,34 @@ def test_that_layers_dragged_on_the_screen_run_where_they_were_dropped(program, 
     told(program, saying("drop to split over CPU:0 and CPU:1"))
     xdotool("mouseup", 1, "keyup", "alt")
     at = told(program, has_steps(2))
-    assert places(at)["dense"] == ("CPU:0", "CPU:1")
+    chosen = places(at)
+    assert chosen["dense"] == ("CPU:0", "CPU:1")
 
-    chosen = loads(at["plan"])
     xdotool("key", "ctrl+z", "key", "ctrl+z")
-    assert places(told(program, has_steps(0))) == start
-    assert_runs_there(chosen, tmp_path)
+    assert lanes(told(program, has_steps(0))) == start
+    xdotool("key", "ctrl+y", "key", "ctrl+y")
+    at = told(program, has_steps(2))
+    assert (lanes(at), places(at)) == (chosen, chosen)
+    xdotool("key", "ctrl+Return")
+    launched = RunDirectory(Path(told(program, lambda facts: "run" in facts)["run"]))
+    until(lambda: state_of(launched) != "starting", PATIENCE)
+    assert state_of(launched) == "finished"
+    assert_ran_in_the_lanes(launched, lanes(at), loads(at["plan"]))
 
 
-def assert_runs_there(plan: Plan, folder: Path) -> None:
-    """Train the plan, and hold what TensorFlow executed against where its layers are placed."""
-    placed = plan.distribution.placed
-    assert placed is not None
-    told_of = trained(plan, folder).one(events.Placement)
-    assert {each.layer: tuple(each.devices) for each in told_of.asked} == placed.layers
-    ran: dict[str, set[str]] = {}
-    for layer, _, device, _ in told_of.rows:
-        ran.setdefault(layer, set()).add(device)
-    assert {layer: ran[layer] for layer in placed.layers if layer in ran} == {
-        layer: set(devices) for layer, devices in placed.layers.items() if layer in ran
-    }
-    assert {"dense", "dense_1", "dense_2", "outputs"} <= set(ran)
+def assert_ran_in_the_lanes(run: RunDirectory, shown: dict[str, tuple[str, ...]], plan: Plan) -> None:
+    """Hold what TensorFlow executed, operation by operation, against the lanes in which the layers were left."""
+    placement = first_of(run, Placement)
+    assert placement is not None, run.log_file.read_text(errors="replace")
+    found = judged(placement)
+    assert found.wrong == ()
+    assert {layer.layer: layer.asked for layer in found.layers} == shown
+    assert all(layer.by_plan for layer in found.layers)
+    ran = {layer.layer: {device for each in layer.passes for device, _ in each.ran} for layer in found.layers}
+    busy = {"dense", "dense_1", "dense_2", "outputs"}
+    assert {name: ran[name] for name in busy} == {name: set(shown[name]) for name in busy}
+    assert headline(found).startswith("All ")
     # What the tab predicts to cross is, to the byte, what TensorFlow's own graphs send.
-    predicted = sum(each.bytes for each in transfers(SMALL, placed.layers, plan.training.batch_size))
-    crossed = [each.bytes for each in told_of.crossings if each.way in ("forward", "backward")]
+    predicted = sum(each.bytes for each in transfers(SMALL, shown, plan.training.batch_size))
+    crossed = [each.bytes for each in found.crossings if each.way in ("forward", "backward")]
     assert sum(size or 0 for size in crossed) == predicted > 0

@@ -2,14 +2,16 @@
 
 Writes a line of JSON when it is on the screen and after each change of the plan: `{"lanes": {device: [x, y]},
 "layers": {layer: {device: [x, y]}}, "plan": text, "steps": n}`, with the middle of each lane and of each layer on the
-screen; and `{"over": words, "why_not": words}` when what a drop would do changes. Ctrl+Z undoes. Ends when its standard
-input is closed.
+screen; and `{"over": words, "why_not": words}` when what a drop would do changes. Ctrl+Z undoes, Ctrl+Y redoes, and
+Ctrl+Return trains the plan in the directory that is its argument, `{"run": path}`. Ends when its standard input is
+closed.
 """
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 from carve_window import Exposed, tell
 from edited_part import Told
@@ -20,6 +22,7 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.plan import Model, Plan, Training, dumps
+from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.ui.app import make_application
 from gpu_studio.ui.pages.plan.layers_tab import LayersTab
 from gpu_studio.ui.theme.manager import ThemeManager
@@ -40,8 +43,11 @@ class Window:
         self.bench = Bench(plan(), MACHINE, self.tab)
         self.reader.tell(facts_of(SMALL))
         self._over = ("", "")
+        self._launched: Launched | None = None
         document = self.bench.document
         QShortcut(QKeySequence("Ctrl+Z"), self.bench, document.undo_stack.undo)
+        QShortcut(QKeySequence("Ctrl+Y"), self.bench, document.undo_stack.redo)
+        QShortcut(QKeySequence("Ctrl+Return"), self.bench, self._train)
         # Told when Qt has nothing else to do: only then do the widgets stand where they will be.
         document.changed.connect(lambda: QTimer.singleShot(0, self.tell))
         for view in self.tab.grid.views.values():
@@ -60,6 +66,10 @@ class Window:
         lanes = {device: on_screen(view, view.rect().center()) for device, view in views.items()}
         steps = self.bench.document.undo_stack.index()
         tell(lanes=lanes, layers=layers, plan=dumps(self.bench.plan), steps=steps)
+
+    def _train(self) -> None:
+        self._launched = launch(self.bench.plan, Path(sys.argv[1]), machine=MACHINE)
+        tell(run=str(self._launched.directory.path))
 
     def _tell_over(self, why_not: str, _where: QPoint) -> None:
         over = next((view.mark.text for view in self.tab.grid.views.values() if view.mark.isVisible()), "")

@@ -24,7 +24,7 @@ def opened(qtbot, theme) -> Iterator[Callable[..., LanesBench]]:
 
 def test_that_a_step_is_drawn_with_a_row_for_each_device_that_has_a_layer(opened) -> None:
     bench = opened()
-    rows = [row for row in bench.tab.timeline.rows if row.isVisible()]
+    rows = [row for row in bench.tab.timeline.predicted.rows if row.isVisible()]
     assert [row.accessibleName() for row in rows] == [f"predicted step on {device}" for device in CPUS]
     assert rows[1].accessibleDescription().startswith("CPU:1: 1 layer, busy ")
     assert {task.what for task in rows[1].tasks} == {"forward", "backward", "update"}
@@ -35,7 +35,9 @@ def test_that_a_step_is_drawn_with_a_row_for_each_device_that_has_a_layer(opened
     waiting = (first.end + rows[1].tasks[1].begin) / 2
     assert rows[1].task_at(LEFT_OF_BLOCKS + waiting * scale, 9) is None
     bench.document.replace(placed_plan(dict.fromkeys(LAYERS, ("CPU:2",))), "all on one")
-    assert [row.accessibleName() for row in bench.tab.timeline.rows if row.isVisible()] == ["predicted step on CPU:2"]
+    assert [row.accessibleName() for row in bench.tab.timeline.predicted.rows if row.isVisible()] == [
+        "predicted step on CPU:2"
+    ]
 
 
 def test_that_a_step_of_very_many_tasks_is_predicted_without_holding_up_the_window(qtbot, opened) -> None:
@@ -45,9 +47,9 @@ def test_that_a_step_of_very_many_tasks_is_predicted_without_holding_up_the_wind
     assert MOST_TASKS_AT_ONCE < 120 * 33
     with qtbot.waitSignal(bench.tab.steps.made, timeout=20_000):
         bench.document.replace(placed_plan(places, 17), "more")
-        assert bench.tab.timeline.caption.text() == "predicting the step…"
+        assert bench.tab.timeline.predicted.caption.text() == "predicting the step…"
     assert "one device" in bench.tab.line.words.text()
-    assert sum(len(row.tasks) for row in bench.tab.timeline.rows) == 120 * (2 * 17 + 1)
+    assert sum(len(row.tasks) for row in bench.tab.timeline.predicted.rows) == 120 * (2 * 17 + 1)
 
 
 def test_that_what_crosses_is_listed_edge_by_edge(opened) -> None:

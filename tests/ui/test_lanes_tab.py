@@ -33,7 +33,7 @@ def test_that_layers_are_timed_on_demand_and_a_step_is_told_in_seconds(qtbot, op
     click(qtbot, button)
     assert (button.text(), words.text()) == ("Cancel", "Timing the layers…")
     qtbot.waitUntil(lambda: not times.measuring, timeout=20_000)
-    assert words.text().startswith("measured: a step ")
+    assert words.text().startswith("timed: a step ")
     assert " ms · one device 15.5 ms · " in words.text()
     assert button.text() == "Measure"
     assert bench.tab.grid.views["CPU:1"].lane.items[0].percent == "20 %"

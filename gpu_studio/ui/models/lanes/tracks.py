@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpu_studio.placement.schedule import Task
+from gpu_studio.ui.models.lanes.step_rows import Spell
 
 _ROUNDING = 1e-12
 
 
-def tracks_of(tasks: Sequence[Task]) -> tuple[int, ...]:
+def tracks_of(tasks: Sequence[Spell]) -> tuple[int, ...]:
     """The track of each of `tasks`, which are in the order of their beginning: the first that is free by then.
 
     So there are no more tracks than tasks that are ever under way at once.

@@ -14,11 +14,11 @@ from gpu_studio.ui.models.plan_view import PlanView
 from gpu_studio.ui.pages.plan.facts_bar import FactsBar
 from gpu_studio.ui.pages.plan.form.form import Form
 from gpu_studio.ui.pages.plan.lines import Lines
-from gpu_studio.ui.pages.plan.scrolled import Scrolled
 from gpu_studio.ui.pages.plan.source_form import Source, SourceForm, ask_for_file, ask_for_folder
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.labels import Label
 from gpu_studio.ui.widgets.sample_grid import SampleGrid
+from gpu_studio.ui.widgets.scrolled import Scrolled
 from gpu_studio.ui.widgets.table import HEADER, Table
 
 _ROW = 26

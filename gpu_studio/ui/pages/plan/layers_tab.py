@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu_studio.placement.schedule import Timeline
@@ -11,9 +13,11 @@ from gpu_studio.placement.search import Objective
 from gpu_studio.plan import Problem, logical_devices
 from gpu_studio.ui.models.edits.placing import take_off, use_instead
 from gpu_studio.ui.models.lanes.forecast import Forecast, better
+from gpu_studio.ui.models.lanes.measured_reader import MeasuredReader
 from gpu_studio.ui.models.lanes.placing_job import Outcome, Wish, placed_for
 from gpu_studio.ui.models.lanes.scene import Scene, scene_of
 from gpu_studio.ui.models.lanes.step_maker import StepMaker
+from gpu_studio.ui.models.lanes.step_rows import measured_picture, predicted_picture
 from gpu_studio.ui.models.lanes.words import faster_in_words, label_of
 from gpu_studio.ui.models.lanes.worker import Worker
 from gpu_studio.ui.models.plan_facts import FactsReader
@@ -21,18 +25,18 @@ from gpu_studio.ui.models.plan_view import Change, PlanView
 from gpu_studio.ui.models.times_reader import TimesReader
 from gpu_studio.ui.pages.plan.facts_bar import FactsBar
 from gpu_studio.ui.pages.plan.lanes.crossings import Crossings
-from gpu_studio.ui.pages.plan.lanes.note import Note
 from gpu_studio.ui.pages.plan.lanes.start_panel import StartPanel
 from gpu_studio.ui.pages.plan.lanes.step_line import StepLine
 from gpu_studio.ui.pages.plan.lanes.toolbar import Toolbar
-from gpu_studio.ui.pages.plan.scrolled import Scrolled
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import plural
 from gpu_studio.ui.widgets.lanes.graph_view import GraphView
 from gpu_studio.ui.widgets.lanes.lane_grid import LaneGrid
 from gpu_studio.ui.widgets.lanes.timeline_view import TimelineView
+from gpu_studio.ui.widgets.note import Note
 from gpu_studio.ui.widgets.problem_line import ProblemLine
+from gpu_studio.ui.widgets.scrolled import Scrolled
 
 PART = "distribution.placed"
 UNKNOWN_YET = "The model's layers are not known yet"
@@ -43,14 +47,23 @@ class LayersTab(QWidget):
 
     edited = Signal(object)
 
-    def __init__(self, theme: ThemeManager, times: TimesReader | None = None, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        theme: ThemeManager,
+        times: TimesReader | None = None,
+        parent: QWidget | None = None,
+        *,
+        runs: Path | None = None,
+    ) -> None:
         super().__init__(parent)
         self._view: PlanView | None = None
         self._reader: FactsReader | None = None
         self._scene: Scene | None = None
         self._said = self._refused = ""
+        self.step_seconds: float | None = None
         self.times = times or TimesReader(parent=self)
         self.steps, self.worker = StepMaker(self), Worker("placing", self)
+        self.measured = MeasuredReader(runs, self)
         self.bar, self.start = FactsBar("the model's layers"), StartPanel()
         self.toolbar, self.line = Toolbar(), StepLine(self.times)
         self.problem, self.remark, self.note = ProblemLine(theme), Note(), Note()
@@ -82,6 +95,12 @@ class LayersTab(QWidget):
         self.times.close()
         self.steps.close()
         self.worker.close()
+        self.measured.close()
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Look whether a run has measured meanwhile what is predicted here."""
+        super().showEvent(event)
+        self.measured.look()
 
     # Showing
 
@@ -117,17 +136,29 @@ class LayersTab(QWidget):
             self.grid.show_board(scene.board, scene.ground)
             self.graph.show_graph(scene.graph, scene.board)
         self._show_problems()
+        self.measured.follow(view.plan if scene and scene.forecast else None, view.base)
         self._show_step(None, None)
         self.steps.make(scene.forecast if scene else None)
 
     def _show_step(self, found: Forecast | None, step: Timeline | None) -> None:
+        # By FLOPs alone a step is longer or shorter than another, but of no length.
+        self.step_seconds = step.seconds if found is not None and found.measured and step is not None else None
         self.toolbar.show_step(found, step)
         self.line.show_step(found, step)
         self.crossings.show_step(found)
         self.timeline.setVisible(self._scene is not None and self._scene.forecast is not None)
         if found is not None and step is not None:
-            self.timeline.show_step(found, step)
+            self.timeline.show_predicted(predicted_picture(found, step))
         self._show_note(found, step)
+
+    def _show_measured(self) -> None:
+        """Draw the step of a run of this plan under the predicted one."""
+        view, known = self._view, self.measured.known
+        if view is None or known is None:
+            self.timeline.show_measured(None)
+            return
+        names = [device.name for device in logical_devices(view.plan, view.machine)]
+        self.timeline.show_measured(measured_picture(known.timeline, names, known.run))
 
     def _show_note(self, found: Forecast | None, step: Timeline | None) -> None:
         """Say that another way would be faster."""
@@ -205,6 +236,7 @@ class LayersTab(QWidget):
         self.graph.sent.connect(self.grid.send)
         self.graph.menu_asked.connect(self.grid.open_menu)
         self.times.changed.connect(self._take_times)
+        self.measured.changed.connect(self._show_measured)
         self.steps.made.connect(self._show_step)
         self.steps.waiting.connect(self.timeline.wait)
         self.worker.done.connect(self._placed)

@@ -16,7 +16,6 @@ from gpu_studio.ui.models.plan_facts import FactsReader
 from gpu_studio.ui.models.plan_view import Change, PlanView
 from gpu_studio.ui.pages.plan.facts_bar import FactsBar
 from gpu_studio.ui.pages.plan.form.tab_order import follow_layout
-from gpu_studio.ui.pages.plan.scrolled import Scrolled
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import plural
@@ -25,6 +24,7 @@ from gpu_studio.ui.widgets.concern_list import ConcernList
 from gpu_studio.ui.widgets.labels import Label, Paragraph
 from gpu_studio.ui.widgets.memory_parts import MemoryParts
 from gpu_studio.ui.widgets.memory_row import MemoryRow
+from gpu_studio.ui.widgets.scrolled import Scrolled
 
 
 class OutlookCard(Card):

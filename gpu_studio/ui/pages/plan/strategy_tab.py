@@ -12,7 +12,6 @@ from gpu_studio.ui.models.checkup import Checkup
 from gpu_studio.ui.models.plan_facts import FactsReader
 from gpu_studio.ui.models.plan_view import PlanView
 from gpu_studio.ui.models.strategy_scene import scene_of
-from gpu_studio.ui.pages.plan.scrolled import Scrolled
 from gpu_studio.ui.pages.plan.strategy.section import Known, Section
 from gpu_studio.ui.pages.plan.strategy.sections import (
     AllReduce,
@@ -25,6 +24,7 @@ from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.labels import Label, Paragraph
 from gpu_studio.ui.widgets.problem_line import ProblemLine
+from gpu_studio.ui.widgets.scrolled import Scrolled
 from gpu_studio.ui.widgets.strategy_picture import StrategyPicture
 
 SIDE_BY_SIDE = 660

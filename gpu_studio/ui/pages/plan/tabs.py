@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from PySide6.QtWidgets import QWidget
 
@@ -16,9 +17,14 @@ from gpu_studio.ui.theme.manager import ThemeManager
 
 
 def add_tabs(
-    workspace: Workspace, theme: ThemeManager, facts: FactsReader, checkup: Checkup, actions: ActionSet
+    workspace: Workspace,
+    theme: ThemeManager,
+    facts: FactsReader,
+    checkup: Checkup,
+    actions: ActionSet,
+    runs: Path | None = None,
 ) -> None:
-    """Give the workspace its tabs."""
+    """Give the workspace its tabs; `runs` is where runs are, of which one may have measured what a plan predicts."""
     workspace.add("Devices", lambda: _devices(theme), "What TensorFlow sees of each device, and in which slices")
     workspace.add("Model", _with_facts(lambda: _model(theme), facts), "Which model, with which options, and its layers")
     workspace.add("Data", _with_facts(lambda: _data(theme), facts), "Which data, and what they look like")
@@ -29,7 +35,7 @@ def add_tabs(
     )
     strategy = _with_facts(lambda: _strategy(theme, checkup), facts)
     workspace.add("Strategy", strategy, "How the work is spread over the devices")
-    workspace.add("Layers", _with_facts(lambda: _layers(theme), facts), "Which layer runs on which device")
+    workspace.add("Layers", _with_facts(lambda: _layers(theme, runs), facts), "Which layer runs on which device")
     workspace.add("File", lambda: _file(actions), "The plan as the text of its file")
     workspace.add("Changes", lambda: _changes(actions), "What is different from the plan's file, or another plan")
 
@@ -75,10 +81,10 @@ def _strategy(theme: ThemeManager, checkup: Checkup) -> QWidget:
     return tab
 
 
-def _layers(theme: ThemeManager) -> QWidget:
+def _layers(theme: ThemeManager, runs: Path | None) -> QWidget:
     from gpu_studio.ui.pages.plan.layers_tab import LayersTab
 
-    return LayersTab(theme)
+    return LayersTab(theme, runs=runs)
 
 
 def _file(actions: ActionSet) -> QWidget:

@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from gpu_studio.ui.models.plan_facts import FactsReader
 from gpu_studio.ui.models.plan_view import PlanView
 from gpu_studio.ui.pages.plan.lines import Lines
-from gpu_studio.ui.pages.plan.scrolled import Scrolled
 from gpu_studio.ui.pages.plan.training.keeping_form import CheckpointForm, StoppingForm
 from gpu_studio.ui.pages.plan.training.metrics_form import LossForm
 from gpu_studio.ui.pages.plan.training.optimizer_form import OptimizerForm
@@ -16,6 +15,7 @@ from gpu_studio.ui.pages.plan.training.run_form import RunForm
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import sentence
+from gpu_studio.ui.widgets.scrolled import Scrolled
 
 
 class TrainingTab(QWidget):

@@ -93,6 +93,10 @@ class Workspace(Card):
             self._editors[name] = editor
         return self._editors[name]
 
+    def made(self, name: str) -> QWidget | None:
+        """The editor in a tab, if somebody has opened it."""
+        return self._editors.get(name)
+
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """A width and height that leave the page its shape, whatever is in the tab."""
         return QSize(720, 400)

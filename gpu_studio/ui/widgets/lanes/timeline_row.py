@@ -1,4 +1,4 @@
-"""What one device does in a predicted step, as blocks along the time."""
+"""What one device does in a step, as blocks along the time."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from gpu_studio.placement.schedule import Task, Timeline
-from gpu_studio.ui.models.lanes.forecast import Forecast
+from gpu_studio.ui.models.lanes.step_rows import Spell, StepRow
 from gpu_studio.ui.models.lanes.tracks import tracks_of
-from gpu_studio.ui.models.lanes.words import row_in_words, task_in_words
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.palette import mix
 from gpu_studio.ui.theme.tokens import Tokens
 
 LEFT = 52.0
-_HEIGHT = 18
-_BLOCK = 14.0
+_HEIGHT, _LOW = 18, 12
+_AROUND = 4.0
 _SHADES = {"forward": 0.92, "backward": 0.52, "update": 0.28}
 
 
@@ -27,33 +25,37 @@ class TimelineRow(QWidget):
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._place = 0
-        self._found: Forecast | None = None
+        self._row: StepRow | None = None
         self._seconds = 0.0
-        self.tasks: tuple[Task, ...] = ()
+        self._height = _HEIGHT
+        self.tasks: tuple[Spell, ...] = ()
         self._tracks: tuple[int, ...] = ()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self.update)
 
-    def show_step(self, place: int, found: Forecast, step: Timeline) -> None:
-        """Show what the device at this place does in the step."""
-        self._place, self._found, self._seconds = place, found, step.seconds
-        self.tasks = tuple(sorted((task for task in step.tasks if task.device == place), key=lambda task: task.begin))
+    def show_row(self, row: StepRow, seconds: float) -> None:
+        """Show this on an axis of so many seconds."""
+        self._row, self._seconds, self.tasks = row, seconds, row.spells
         self._tracks = tracks_of(self.tasks)
-        self.setAccessibleName(f"predicted step on {found.devices[place].name}")
-        self.setAccessibleDescription(row_in_words(place, found, step))
+        self.setAccessibleName(row.title)
+        self.setAccessibleDescription(row.description)
         self.update()
+
+    def set_low(self, low: bool) -> None:
+        """Take less room, or as much as usual."""
+        self._height = _LOW if low else _HEIGHT
+        self.updateGeometry()
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """A block's height."""
-        return QSize(200, _HEIGHT)
+        return QSize(200, self._height)
 
-    def task_at(self, x: float, y: float) -> Task | None:
+    def task_at(self, x: float, y: float) -> Spell | None:
         """The task that is drawn there; of two that overlap the one whose track is at y; None where nothing is done."""
         whole = self.width() - LEFT
         at = (x - LEFT) / whole * self._seconds if whole > 0 else 0.0
-        track = int((y - (self.height() - _BLOCK) / 2) / _BLOCK * self._depth)
+        track = int((y - _AROUND / 2) / (self.height() - _AROUND) * self._depth)
         there = [(abs(each - track), task) for each, task in zip(self._tracks, self.tasks, strict=True)
                  if task.begin <= at < task.end]  # fmt: skip
         return min(there, key=lambda each: each[0])[1] if there else None
@@ -65,9 +67,9 @@ class TimelineRow(QWidget):
 
     def event(self, event: QEvent) -> bool:
         """Say what is done where the pointer rests."""
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self._found is not None:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self._row is not None:
             task = self.task_at(event.pos().x(), event.pos().y())
-            said = task_in_words(task, self._found) if task else self.accessibleDescription()
+            said = self._row.say(task) if task else self._row.description
             QToolTip.showText(event.globalPos(), said, self)
             return True
         return super().event(event)
@@ -75,27 +77,23 @@ class TimelineRow(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw the name and the blocks."""
         del event
-        if self._found is None:
+        if self._row is None:
             return
         tokens = self._theme.tokens
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(font("mono_caption"))
         painter.setPen(QColor(tokens.accent if self.hasFocus() else tokens.muted))
-        painter.drawText(QRectF(0, 0, LEFT, self.height()), Qt.AlignmentFlag.AlignVCenter, self._name())
-        room = QRectF(LEFT, (self.height() - _BLOCK) / 2, self.width() - LEFT, _BLOCK)
+        painter.drawText(QRectF(0, 0, LEFT, self.height()), Qt.AlignmentFlag.AlignVCenter, self._row.name)
+        room = QRectF(LEFT, _AROUND / 2, self.width() - LEFT, self.height() - _AROUND)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(tokens.raised))
         painter.drawRoundedRect(room, 3, 3)
-        self._draw_tasks(painter, room, tokens)
+        self._draw_tasks(painter, room, _colours(tokens.device_colour(self._row.place), tokens))
 
-    def _name(self) -> str:
-        return self._found.devices[self._place].name if self._found else ""
-
-    def _draw_tasks(self, painter: QPainter, room: QRectF, tokens: Tokens) -> None:
+    def _draw_tasks(self, painter: QPainter, room: QRectF, colours: dict[str, str]) -> None:
         """Draw each task that is wide enough to be seen; of several in one pixel the first."""
         scale = room.width() / self._seconds if self._seconds else 0.0
-        colours = _colours(tokens.device_colour(self._place), tokens)
         drawn = [-1.0] * self._depth
         high = room.height() / self._depth
         for task, track in zip(self.tasks, self._tracks, strict=True):

@@ -19,7 +19,7 @@ from gpu_studio.ui.widgets.fields import Switch
 from gpu_studio.ui.widgets.labels import Elided
 
 BY_FLOPS = "by FLOPs"
-MEASURED = "measured"
+MEASURED = "timed"
 _TIPS = {
     BY_FLOPS: "By each layer's operations, as if all devices were equally fast. Measure to have seconds.",
     MEASURED: "Every layer was timed on this machine, forward and backward.",

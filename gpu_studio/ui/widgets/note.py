@@ -1,4 +1,4 @@
-"""A remark about a placement, with what can be done about it."""
+"""A remark that stands where it belongs, with what can be done about it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,103 @@
+"""Of which run a measured step is shown under a prediction: the newest that trained exactly so."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from lane_plans import placed_plan
+from made_placements import mlp_placement, mlp_timeline
+from made_runs import Script, make_run, tell
+
+from gpu_studio.plan import Checkpoint, Placed, Plan, save
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.measured_steps import MeasuredSteps, what_a_step_depends_on
+
+HERE = Path("/nowhere")
+PLAN = placed_plan()
+
+
+def ran(runs: Path, plan: Plan, *, measured: bool = True) -> RunDirectory:
+    run = make_run(runs, Script(trained=0.2))
+    save(plan, run.plan_file)
+    tell(run, mlp_placement(), *([mlp_timeline()] if measured else []))
+    return run
+
+
+def test_that_the_newest_run_of_the_plan_gives_the_step(runs_dir: Path) -> None:
+    steps = MeasuredSteps(runs_dir)
+    assert steps.newest(PLAN, HERE) is None
+    old = ran(runs_dir, PLAN)
+    os.utime(old.plan_file, (1, 1))
+    new = ran(runs_dir, PLAN)
+    found = steps.newest(PLAN, HERE)
+    assert found is not None
+    assert (found.run, found.timeline.tasks) == (new.id, mlp_timeline().tasks)
+
+
+def test_that_a_newer_run_that_has_measured_nothing_does_not_hide_it(runs_dir: Path) -> None:
+    old = ran(runs_dir, PLAN)
+    os.utime(old.plan_file, (1, 1))
+    ran(runs_dir, PLAN, measured=False)
+    found = MeasuredSteps(runs_dir).newest(PLAN, HERE)
+    assert found is not None
+    assert found.run == old.id
+
+
+def other_plans() -> dict[str, Plan]:
+    placed, training = PLAN.distribution.placed, PLAN.training
+    assert placed is not None
+    elsewhere = {**placed.layers, "outputs": ("CPU:0",)}
+    return {
+        "another place": _placed(replace(placed, layers=elsewhere)),
+        "another number of micro-batches": _placed(replace(placed, micro_batches=2)),
+        "recomputed": _placed(replace(placed, recompute=True)),
+        "another batch": replace(PLAN, training=replace(training, batch_size=65)),
+        "another optimizer": replace(PLAN, training=replace(training, optimizer="sgd")),
+        "another model": replace(PLAN, model=replace(PLAN.model, options={"hidden": [7]})),
+        "other devices": replace(PLAN, devices=replace(PLAN.devices, carve=())),
+    }
+
+
+def _placed(part: Placed) -> Plan:
+    return replace(PLAN, distribution=replace(PLAN.distribution, placed=part))
+
+
+@pytest.mark.parametrize("what", other_plans())
+def test_that_a_run_of_anything_else_is_not_taken(runs_dir: Path, what: str) -> None:
+    ran(runs_dir, other_plans()[what])
+    assert MeasuredSteps(runs_dir).newest(PLAN, HERE) is None
+
+
+def test_that_what_changes_no_step_does_not_matter() -> None:
+    training = replace(PLAN.training, epochs=9, learning_rate=0.5, seed=3, steps_per_call=7, checkpoint=Checkpoint(2))
+    same = replace(PLAN, name="another", training=training)
+    assert what_a_step_depends_on(same, HERE) == what_a_step_depends_on(PLAN, Path("/elsewhere"))
+
+
+def test_that_a_model_file_that_was_changed_since_the_run_is_another_model(runs_dir: Path, tmp_path: Path) -> None:
+    file = tmp_path / "model.keras"
+    file.write_bytes(b"")
+    plan = replace(PLAN, model=replace(PLAN.model, name=None, file="model.keras"))
+    run = ran(runs_dir, replace(plan, model=replace(plan.model, file=str(file))))
+    os.utime(file, (1, 1))
+    assert MeasuredSteps(runs_dir).newest(plan, tmp_path) is not None
+    os.utime(run.plan_file, (0, 0))
+    assert MeasuredSteps(runs_dir).newest(plan, tmp_path) is None
+    file.unlink()
+    assert MeasuredSteps(runs_dir).newest(plan, tmp_path) is None
+
+
+def test_that_runs_that_cannot_be_read_are_passed_over(runs_dir: Path) -> None:
+    good = ran(runs_dir, PLAN)
+    os.utime(good.plan_file, (1, 1))
+    broken = ran(runs_dir, PLAN)
+    broken.plan_file.write_text("nonsense =")
+    unread = ran(runs_dir, PLAN)
+    unread.events_file.unlink()
+    unread.events_file.mkdir()
+    found = MeasuredSteps(runs_dir).newest(PLAN, HERE)
+    assert found is not None
+    assert found.run == good.id
