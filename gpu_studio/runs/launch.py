@@ -18,6 +18,7 @@ from gpu_studio.runs import lock
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.files import open_private
 from gpu_studio.runs.inheritance import Resume, bequeath
+from gpu_studio.runs.queue_entry import note_in
 from gpu_studio.runs.relocation import with_absolute_files
 from gpu_studio.runs.sources import file_problems
 
@@ -47,6 +48,7 @@ def launch(
     python: str = sys.executable,
     trainer: Sequence[str] | None = None,
     resume: Resume | None = None,
+    queued_as: str = "",
     base: Path | None = None,
     machine: plans.Machine | None = None,
     environment: Mapping[str, str] | None = None,
@@ -55,7 +57,8 @@ def launch(
 
     `base` is the directory that relative files in the plan refer to, the current one by default; the plan of the
     run names them absolutely. `trainer` is the command line to which the run directory is appended, by default the
-    trainer of this package under `python`. `environment` is added to this process's own.
+    trainer of this package under `python`. `queued_as` is the entry of the queue that it was. `environment` is added
+    to this process's own.
 
     Raises PlanError if the plan is not valid (on `machine`, if one is given), with nothing written; OSError if the
     directory cannot be written or the process not started, with nothing left behind.
@@ -70,6 +73,8 @@ def launch(
         plans.save(plan, directory.plan_file)
         if resume:
             bequeath(resume, directory)
+        if queued_as:
+            note_in(directory, queued_as)
         held = lock.take(directory.lock_file)
         directory = directory.publish()
         return Launched(directory, _start(command, directory, held, folder, environment or {}))

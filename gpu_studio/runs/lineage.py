@@ -21,8 +21,7 @@ def read_history(run: RunDirectory, runs: Path | None = None) -> History:
     `runs` is where those are looked for, by default beside `run`.
     """
     history = History()
-    for event in inherited_events(run, runs):
-        history.inherit(event)
+    history.inherit_all(inherited_events(run, runs))
     # Asked before the events are read: a trainer that ends in between has told so in them.
     live = is_live(run)
     history.apply_all(events_of(run))
@@ -47,6 +46,14 @@ def inherited_events(run: RunDirectory, runs: Path | None = None) -> Iterator[An
             kept = _until(event, end)
             if kept is not None:
                 yield kept
+
+
+def ancestors(run: RunDirectory, runs: Path | None = None) -> list[tuple[RunDirectory, int]]:
+    """Return the runs that `run` goes on from and that are still there, nearest first.
+
+    With each comes the number of its steps that `run` stands on. `runs` is as in `read_history`.
+    """
+    return _ancestors(run, runs or run.path.parent)
 
 
 def _ancestors(run: RunDirectory, runs: Path) -> list[tuple[RunDirectory, int]]:

@@ -12,6 +12,8 @@ from gpu_studio.runs.checkpoints import SavedCheckpoint, checkpoints
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.inheritance import Resume
 from gpu_studio.runs.launch import Launched, launch
+from gpu_studio.runs.relocation import with_absolute_files
+from gpu_studio.runs.resumption import problems_of
 from gpu_studio.runs.state import is_live
 
 
@@ -24,18 +26,26 @@ def resume(
     runs: Path | None = None,
     *,
     checkpoint: str | None = None,
+    plan: plans.Plan | None = None,
     settings: Sequence[str] = (),
+    base: Path | None = None,
+    machine: plans.Machine | None = None,
     **options: Any,
 ) -> Launched:
     """Start a new run under `runs` (by default beside `run`) that goes on where a checkpoint of `run` stands.
 
-    `checkpoint` is as in `choose`; `settings` change the plan (`training.epochs=4`); `options` are those of `launch`.
-    Raises ResumeError, PlanError and OSError, with nothing left behind.
+    `checkpoint` is as in `choose`. `plan` is what to go on with, by default the run's own; its relative files are
+    looked for in `base`. `settings` change it (`training.epochs=4`); `options` are those of `launch`. Raises
+    ResumeError, OSError, and PlanError also for what a resumed run must keep, with nothing left behind.
     """
     chosen = choose(run, checkpoint)
-    plan = plans.with_settings(plans.load(run.plan_file), settings)
-    _refuse_if_trained(plan, chosen.checkpoint)
-    return launch(plan, runs or run.path.parent, resume=chosen, **options)
+    folder = base or Path.cwd()
+    before = plans.load(run.plan_file)
+    after = with_absolute_files(plans.with_settings(plan or before, settings), folder)
+    _refuse_if_trained(after, chosen.checkpoint)
+    if problems := problems_of(chosen, before, after, machine):
+        raise plans.PlanError(problems, after.name)
+    return launch(after, runs or run.path.parent, resume=chosen, base=base, machine=machine, **options)
 
 
 def choose(run: RunDirectory, name: str | None = None) -> Resume:
@@ -48,10 +58,11 @@ def choose(run: RunDirectory, name: str | None = None) -> Resume:
     saved = checkpoints(run)
     if not saved:
         raise ResumeError(f"{run.id} has no complete checkpoint to resume from: train its plan anew.")
-    return Resume(run, _named(saved, name, run) if name else saved[-1])
+    return Resume(run, named(saved, name, run) if name else saved[-1])
 
 
-def _named(saved: list[SavedCheckpoint], name: str, run: RunDirectory) -> SavedCheckpoint:
+def named(saved: list[SavedCheckpoint], name: str, run: RunDirectory) -> SavedCheckpoint:
+    """The one of `saved` that `name` means, as in `choose`. Raises ResumeError if there is none."""
     if name == "best":
         # Where no checkpoint was ever the best (nothing was monitored), the newest is as good as any.
         return next((one for one in reversed(saved) if one.best), saved[-1])

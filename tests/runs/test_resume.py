@@ -165,3 +165,16 @@ def test_that_a_launch_which_cannot_take_the_checkpoint_over_leaves_nothing_behi
     with pytest.raises(FileNotFoundError):
         launch(plans.load(lost.plan_file), runs_dir, resume=chosen)
     assert [path.name for path in runs_dir.iterdir()] == [lost.id]
+
+
+def test_that_a_run_goes_on_with_another_plan_whose_files_are_looked_for_beside_it(lost, tmp_path):
+    other = plans.with_settings(plans.load(lost.plan_file), ["training.epochs=4", "distribution.strategy=mirrored"])
+    launched = resumed(lost, plan=other, base=tmp_path)
+    assert plans.load(launched.directory.plan_file) == other
+    assert told(launched)[0].from_step == 6
+
+
+def test_that_another_model_is_refused_before_anything_is_written(lost, runs_dir):
+    with pytest.raises(plans.PlanError, match=r"model\.options\.hidden.*holds the weights"):
+        resume(lost, settings=["model.options={ hidden = [3] }"])
+    assert len(list(runs_dir.iterdir())) == 1

@@ -1,0 +1,54 @@
+"""One plan that waits in the queue, as it stands on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.files import write_private
+
+HELD_BY_HAND = "held by hand"
+
+
+class Entry(msgspec.Struct, kw_only=True, frozen=True):
+    """A plan that waits. `name` is the plan's, `added` the time, `base` the folder in which its trainer starts.
+
+    `predicted` has the bytes that it takes of each logical device, where they were known; `held` says why it is not
+    to start by itself, and is empty if it may; `now` that it shall start whatever is free. A runner has `claimed` it,
+    at that time, when it was about to start it. With `run` it goes on with that run, from `checkpoint`.
+    """
+
+    id: str
+    name: str
+    added: float
+    base: str
+    predicted: dict[str, int] = {}
+    held: str = ""
+    now: bool = False
+    claimed: float = 0.0
+    run: str = ""
+    checkpoint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What was taken out of the queue, with the text of its plan, and where it stood: to put it back."""
+
+    entry: Entry
+    text: str
+    place: int
+
+
+def note_in(run: RunDirectory, entry: str) -> None:
+    """Write into a run's directory which entry of the queue it came of. Raises OSError."""
+    write_private(run.queued_file, f"{entry}\n".encode())
+
+
+def noted_in(run: RunDirectory) -> str:
+    """Which entry of the queue a run came of; empty if it was started by hand."""
+    try:
+        return run.queued_file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""

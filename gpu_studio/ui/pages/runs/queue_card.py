@@ -1,0 +1,106 @@
+"""The queue, on top of the Runs page as long as something waits in it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QItemSelectionModel, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QAbstractItemView, QSizePolicy, QWidget
+
+from gpu_studio.ui.action_set import ActionSet
+from gpu_studio.ui.models.queue_model import QueueModel
+from gpu_studio.ui.queue_control import QueueControl
+from gpu_studio.ui.units import plural
+from gpu_studio.ui.widgets.button import ActionButton
+from gpu_studio.ui.widgets.card import Card
+from gpu_studio.ui.widgets.labels import Label
+from gpu_studio.ui.widgets.table import HEADER, ROW, Table
+
+MOST_ROWS, FEWEST_ROWS = 4, 2
+LOW = 700
+"""Under so many pixels of the page the runs need the room more than the queue."""
+_WIDTHS = {0: 220, 1: 270}
+_BUTTONS = (
+    ("queue_up", "Up"),
+    ("queue_down", "Down"),
+    ("queue_hold", "Hold"),
+    ("queue_start", "Start now"),
+    ("queue_remove", "Remove"),
+)
+
+
+class QueueTable(Table):
+    """The rows, which can be dragged. `removed` is Delete."""
+
+    removed = Signal()
+
+    def __init__(self, model: QueueModel, parent: QWidget | None = None) -> None:
+        super().__init__(model, "plans that wait", parent)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
+        self.setDragDropOverwriteMode(False)
+        self.setDropIndicatorShown(True)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self.set_widths(_WIDTHS, stretch=2)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Delete takes the row out."""
+        if event.key() == Qt.Key.Key_Delete:
+            self.removed.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class QueueCard(Card):
+    """Shows the queue while `page`, on which it stands, is seen; hidden while the queue is empty."""
+
+    def __init__(self, control: QueueControl, actions: ActionSet, page: QWidget) -> None:
+        super().__init__("Queue", page)
+        self._control, self._page = control, page
+        self.table = QueueTable(control.model)
+        self._count = Label(role="caption")
+        self.buttons = {name: ActionButton(actions[name], text=text, small=True) for name, text in _BUTTONS}
+        self.header.addWidget(self._count)
+        for button in self.buttons.values():
+            self.header.addWidget(button)
+        self.body.addWidget(self.table)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.table.addActions([actions[name] for name, _ in _BUTTONS])
+        self.table.removed.connect(actions["queue_remove"].trigger)
+        self.table.selectionModel().selectionChanged.connect(self._select)
+        control.changed.connect(self._show)
+        page.installEventFilter(self)
+        self._show()
+        if page.isVisible():
+            control.watch()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """Follow the queue only while the page is seen."""
+        if event.type() == QEvent.Type.Show:
+            self._control.watch()
+        elif event.type() == QEvent.Type.Hide:
+            self._control.rest()
+        elif event.type() == QEvent.Type.Resize:
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    def _show(self) -> None:
+        rows = self._control.model.rows
+        self.setVisible(bool(rows))
+        self._count.setText(f"{plural(len(rows), 'plan')} · started in the background, with or without this window")
+        self._fit()
+        place = self._control.model.place_of(self._control.selected)
+        if place is not None:
+            row, whole = self._control.model.index(place, 0), QItemSelectionModel.SelectionFlag.Rows
+            self.table.selectionModel().setCurrentIndex(row, QItemSelectionModel.SelectionFlag.ClearAndSelect | whole)
+        held = next((each.entry.held for each in rows if each.entry.id == self._control.selected), "")
+        self.buttons["queue_hold"].setText("Release" if held else "Hold")
+        self.buttons["queue_hold"].setAccessibleName("Release" if held else "Hold")
+
+    def _fit(self) -> None:
+        most = FEWEST_ROWS if self._page.height() < LOW else MOST_ROWS
+        self.table.setFixedHeight(HEADER + min(len(self._control.model.rows), most) * ROW + 2)
+
+    def _select(self) -> None:
+        rows = self.table.selectionModel().selectedRows()
+        if rows:
+            self._control.select(self._control.model.rows[rows[0].row()].entry.id)

@@ -1,0 +1,96 @@
+"""What a queued plan needs, and what it waits for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_machines import TWO_CARDS, WITHOUT_CARDS
+from real_runs import PLAN
+
+from gpu_studio.plan import MIB, Machine, with_settings
+from gpu_studio.runs.queue_choice import Occupant, in_words, waits_for
+from gpu_studio.runs.queue_needs import WHOLE_CARD, Need, needs_of
+
+GIB = 1024 * MIB
+SLICED = with_settings(
+    PLAN,
+    ["devices.carve=[{ device = 'GPU:1', slices_mib = [1024, 2048] }]", "distribution.strategy=mirrored"],
+)
+WHOLE = int((24_576 - 300) * WHOLE_CARD) * MIB
+
+
+def with_free(*mib: int) -> Machine:
+    """Two cards with this much free."""
+    cards = (replace(card, used_mib=card.usable_mib - free) for card, free in zip(TWO_CARDS.cards, mib, strict=True))
+    return replace(TWO_CARDS, cards=tuple(cards))
+
+
+def test_that_a_plan_for_cpus_needs_the_machine_for_itself() -> None:
+    needs = needs_of(PLAN, WITHOUT_CARDS, {})
+    assert needs == (Need("CPU:0"),)
+    assert waits_for(needs, WITHOUT_CARDS, ()) == ""
+    one, other = Occupant("one", frozenset({"CPU:0"}), holds=False), Occupant("other", frozenset(), holds=False)
+    assert waits_for(needs, WITHOUT_CARDS, (one,)) == "waits for one to end"
+    assert waits_for(needs, WITHOUT_CARDS, (one, other)) == "waits for 2 runs to end"
+    assert in_words(needs) == "the CPU, with no other run"
+
+
+def test_that_slices_are_needed_whole_and_a_card_without_slices_nearly_so() -> None:
+    assert needs_of(SLICED, TWO_CARDS, {}) == (Need("GPU:0", WHOLE), Need("GPU:1", 3 * GIB))
+    assert needs_of(PLAN, TWO_CARDS, {}) == (Need("GPU:0", WHOLE),)
+
+
+def test_that_what_was_predicted_counts_before_what_was_carved() -> None:
+    predicted = {"GPU:0": 2 * GIB, "GPU:1": GIB // 2}
+    assert needs_of(SLICED, TWO_CARDS, predicted) == (Need("GPU:0", 2 * GIB), Need("GPU:1", 2 * GIB + GIB // 2))
+
+
+def test_that_only_devices_which_work_are_waited_for() -> None:
+    plan = with_settings(SLICED, ["distribution.devices=['GPU:2']"])
+    assert needs_of(plan, TWO_CARDS, {}) == (Need("GPU:1", 2 * GIB),)
+
+
+def test_that_a_card_of_unknown_size_is_waited_for_only_while_a_run_is_on_it() -> None:
+    unknown = replace(TWO_CARDS, cards=(replace(TWO_CARDS.cards[0], total_mib=None, used_mib=None),))
+    needs = needs_of(PLAN, unknown, {})
+    assert needs == (Need("GPU:0", None),)
+    assert waits_for(needs, unknown, ()) == ""
+    busy = Occupant("busy", frozenset({"GPU:0"}), holds=False)
+    assert waits_for(needs, unknown, (busy,)) == "waits for busy on GPU:0"
+    assert in_words(needs) == "GPU:0"
+
+
+def test_that_the_words_name_the_card_the_need_and_what_is_free() -> None:
+    needs = needs_of(SLICED, TWO_CARDS, {"GPU:0": GIB})
+    assert waits_for(needs, with_free(2048, 1229), ()) == "waits for 3.0 GiB on GPU:1: 1.2 GiB free"
+    assert waits_for(needs, with_free(2048, 3072), ()) == ""
+    assert in_words(needs) == "1.0 GiB on GPU:0, 3.0 GiB on GPU:1"
+
+
+def test_that_a_run_which_holds_the_card_is_waited_for_whatever_is_free() -> None:
+    needs = needs_of(SLICED, TWO_CARDS, {"GPU:0": GIB})
+    queued = Occupant("queued", frozenset({"GPU:1"}), holds=True)
+    by_hand = Occupant("by hand", frozenset({"GPU:1"}), holds=False)
+    assert waits_for(needs, TWO_CARDS, (by_hand, queued)) == "waits for queued on GPU:1"
+    assert waits_for(needs, TWO_CARDS, (by_hand,)) == ""
+    assert waits_for((Need("GPU:0", GIB),), TWO_CARDS, (queued,)) == ""
+
+
+def test_that_a_card_which_is_not_there_is_left_for_the_launch_to_refuse() -> None:
+    assert waits_for((Need("GPU:7", GIB),), TWO_CARDS, ()) == ""
+
+
+@given(need=st.integers(0, 30_000), free=st.integers(0, 24_000))
+def test_that_a_plan_starts_exactly_if_its_memory_is_free(need: int, free: int) -> None:
+    waits = waits_for((Need("GPU:0", need * MIB),), with_free(free, 0), ())
+    assert (waits == "") == (need <= free)
+
+
+@pytest.mark.parametrize("strategy", ["none", "one_device", "mirrored", "central_storage", "placed"])
+def test_that_every_strategy_needs_something_of_each_device_that_works(strategy: str) -> None:
+    plan = with_settings(SLICED, [f"distribution.strategy={strategy}"])
+    assert all(need.bytes for need in needs_of(plan, TWO_CARDS, {}))
+    assert needs_of(plan, TWO_CARDS, {})
