@@ -1,4 +1,4 @@
-"""What the window does with the runs of its list: show, go on with, open the plan of, reveal, delete."""
+"""What the window does with the runs of its list: find, show, go on with, open the plan of, reveal, copy, delete."""
 
 from __future__ import annotations
 
@@ -6,27 +6,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QDesktopServices, QGuiApplication
 
 from gpu_studio import plan as plans
 from gpu_studio.plan import PlanError
-from gpu_studio.runs import catalogue
-from gpu_studio.runs.catalogue import LiveRunError, UnknownRunError
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.ui.pages.runs_page import RunsPage
+from gpu_studio.ui.run_exports import RunExports
+from gpu_studio.ui.run_labels import RunLabels
+from gpu_studio.ui.run_trash import RunTrash
 
 if TYPE_CHECKING:
     from gpu_studio.ui.main_window import MainWindow
 
 
 class RunList(QObject):
-    """The handlers of the actions about the run that is selected on the Runs page, which it owns."""
+    """The handlers of the actions about the runs that are selected on the Runs page, which it owns."""
 
     def __init__(self, window: MainWindow, runs_dir: Path) -> None:
         super().__init__(window)
         self._window = window
-        self._runs_dir = runs_dir
-        self.page = RunsPage(window.theme, runs_dir, window.actions_)
+        self.page: RunsPage = RunsPage(window.theme, window.settings, runs_dir, window.actions_)
+        self.labels: RunLabels = RunLabels(window, self.page, self)
+        self.exports: RunExports = RunExports(window, self.page, self)
+        self._trash = RunTrash(window.notice, runs_dir, self)
+        self._trash.changed.connect(self.page.reader.read)
+
+    def find(self) -> None:
+        """Show the Runs page, ready to type what to find."""
+        self._window.show_page("runs")
+        self.page.begin_search()
 
     def show_selected(self) -> None:
         """Show the selected run."""
@@ -52,31 +61,26 @@ class RunList(QObject):
         if run and not QDesktopServices.openUrl(QUrl.fromLocalFile(str(run.path))):
             self._window.notice.say(f"No file manager answers here. The run is in {run.path}", "warning")
 
+    def compare_selected(self) -> None:
+        """Show what came of the selected runs large, or as it was before."""
+        self._window.show_page("runs")
+        self.page.toggle_compare()
+
+    def copy_ids(self) -> None:
+        """Put the ids of the selected runs on the clipboard, a line each."""
+        QGuiApplication.clipboard().setText("\n".join(row.id for row in self.page.chosen))
+
     def delete_selected(self) -> None:
-        """Move the selected run to the trash, and offer to take it back."""
-        run = self._selected()
-        if run is None:
-            return
-        try:
-            catalogue.delete(run)
-        except LiveRunError:
-            self._window.notice.say("This run is still training: stop it before you delete it.", "warning")
-        except OSError as error:
-            self._window.notice.say(f"{run.id} cannot be deleted: {error.strerror or error}.", "bad")
-        else:
-            self._window.notice.say(f"{run.id} was deleted.", label="Undo", deed=lambda: self._restore(run.id))
-        self.page.reader.read()
+        """Move the selected runs to the trash, and offer to take them back."""
+        self._trash.delete([row.summary.directory for row in self.page.chosen])
 
     def close(self) -> None:
-        """Read no more, and leave no thread behind."""
+        """Read and write no more, and leave no thread behind."""
+        self.page.remember()
         self.page.reader.close()
-
-    def _restore(self, name: str) -> None:
-        try:
-            catalogue.restore(self._runs_dir, name)
-        except UnknownRunError as error:
-            self._window.notice.say(str(error), "bad")
-        self.page.reader.read()
+        self.page.outcome.close_parts()
+        self.labels.close()
+        self.exports.close()
 
     def _selected(self) -> RunDirectory | None:
         summary = self.page.selected

@@ -44,6 +44,8 @@ def test_that_all_runs_are_listed_and_their_folder_named(window: MainWindow, run
 
 def test_that_nothing_can_be_done_to_a_run_before_one_is_selected(window: MainWindow, two_runs) -> None:
     of_one = ("open_run", "open_run_plan", "resume_run", "reveal_run", "delete_run")
+    assert [row.plan for row in window.run_list.page.chosen] == ["newer"]
+    window.run_list.page.table.clearSelection()
     assert not any(window.actions_[name].isEnabled() for name in of_one)
     assert "Select a run" in window.actions_["open_run"].toolTip()
     window.run_list.page.select(two_runs[0].id)
@@ -170,6 +172,6 @@ def test_that_a_new_run_appears_by_itself(window: MainWindow, runs, qtbot) -> No
 def test_that_no_runs_yet_is_said_in_words(open_window, qtbot) -> None:
     window = open_window()
     window.show_page("runs")
-    qtbot.waitUntil(lambda: not window.run_list.page.reader._busy)
+    qtbot.waitUntil(lambda: not window.run_list.page.reader.busy)
     assert window.run_list.page._empty.isVisible()
-    assert not window.run_list.page._card.isVisible()
+    assert not window.run_list.page.card.isVisible()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from itertools import islice
 
 from gpu_studio.runs import events
 from gpu_studio.runs.events import AnyEvent
-from gpu_studio.runs.history import ENDED, LOG_LINES, Level, LogLine
+from gpu_studio.runs.history import ENDED
+from gpu_studio.runs.log_lines import Level, LogLine, LogLines
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.units import plural
 
@@ -23,15 +23,22 @@ class RunLog:
     """The newest ten thousand lines of a run; `total` counts all that ever were."""
 
     def __init__(self) -> None:
-        self._lines: deque[LogLine] = deque(maxlen=LOG_LINES)
-        self.total = 0
+        self._lines = LogLines()
+
+    @property
+    def total(self) -> int:
+        """How many lines there ever were."""
+        return self._lines.total
 
     def add(self, event: AnyEvent) -> None:
         """Take in the run's next event; most are no line."""
         level, message = _told(event)
         if message:
-            self._lines.append(LogLine(event.time, level, message))
-            self.total += 1
+            self.say(event.time, level, message)
+
+    def say(self, time: float, level: Level, message: str) -> None:
+        """Add a line of the reader's own, at `time` (seconds since 1970, UTC)."""
+        self._lines.say(time, level, message)
 
     def since(self, seen: int) -> list[LogLine]:
         """The lines after the first `seen`, as far as they are kept, oldest first."""

@@ -1,70 +1,126 @@
-"""All runs as rows of a table, live ones on top. The list is the truth: the table is told of each difference."""
+"""All runs as rows of a table, filtered and in order. The list is the truth: the table is told of each difference."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
 from gpu_studio.runs import wording
-from gpu_studio.runs.summary import Summary
-from gpu_studio.ui.units import duration
+from gpu_studio.ui.models import run_words
+from gpu_studio.ui.models.figures import metric_label
+from gpu_studio.ui.models.row_changes import change_rows
+from gpu_studio.ui.models.run_filter import RunFilter
+from gpu_studio.ui.models.run_order import KEYS, Order, arranged
+from gpu_studio.ui.models.run_row import RunRow
 
 Index = QModelIndex | QPersistentModelIndex
-HEADERS = ("Run", "State", "Started", "Duration", "Best", "Peak memory", "Curve")
-RUN, STATE, STARTED, DURATION, BEST, MEMORY, CURVE = range(len(HEADERS))
-SUMMARY_ROLE = Qt.ItemDataRole.UserRole + 1
-_RIGHT = (BEST, MEMORY)
+COLUMNS = ("mark", "run", "state", "started", "duration", "best", "memory", "energy", "loss")
+MARK, RUN, STATE, STARTED, DURATION, BEST, MEMORY, ENERGY, LOSS = range(len(COLUMNS))
+ROW_ROLE = Qt.ItemDataRole.UserRole + 1
+COLOUR_ROLE = Qt.ItemDataRole.UserRole + 2
+_HEADERS = ("", "Run", "State", "Started", "Duration", "Best", "Peak memory", "Energy", "Loss")
+_RIGHT = frozenset((BEST, MEMORY, ENERGY))
+_ALIGNED_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+# Qt asks for many more of every cell that it paints.
+_ROLES = frozenset(
+    (
+        ROW_ROLE,
+        COLOUR_ROLE,
+        Qt.ItemDataRole.DisplayRole,
+        Qt.ItemDataRole.AccessibleTextRole,
+        Qt.ItemDataRole.ToolTipRole,
+        Qt.ItemDataRole.TextAlignmentRole,
+    )
+)
 _ROOT = QModelIndex()
+_TEXTS: Mapping[int, Callable[[RunRow], str]] = {
+    MARK: lambda row: row.state,
+    RUN: lambda row: row.plan,
+    STATE: lambda row: row.state_words,
+    STARTED: lambda row: run_words.started(row.summary.created),
+    DURATION: run_words.progress,
+    BEST: run_words.best,
+    MEMORY: run_words.peak,
+    ENERGY: lambda row: run_words.energy(row.joules),
+}
 
 
 class RunsModel(QAbstractTableModel):
-    """Shows the summaries last given. A cell's tooltip says what has no room in it."""
+    """Shows the runs last given that fit the filter. A cell's tooltip says what has no room in it.
+
+    `counted` fires when how many there are, or how many are shown, may have changed.
+    """
+
+    counted = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._rows: list[Summary] = []
+        self._all: list[RunRow] = []
+        self._rows: list[RunRow] = []
+        self._filter = RunFilter()
+        self._order = Order()
+        self._colours: Mapping[str, int] = {}
+        self._metric = ""
 
     @property
-    def rows(self) -> Sequence[Summary]:
+    def rows(self) -> Sequence[RunRow]:
         """What is shown, in this order."""
         return self._rows
 
+    @property
+    def all(self) -> Sequence[RunRow]:
+        """Every run, shown or not, in the same order."""
+        return self._all
+
+    @property
+    def order(self) -> Order:
+        """In which order they stand."""
+        return self._order
+
+    @property
+    def metric(self) -> str:
+        """What the best value of every run that is shown is of, in short; empty where that is not one and the same."""
+        return self._metric
+
     def row_of(self, run: str) -> int | None:
         """The row of the run with this id; None if it is not shown."""
-        return next((row for row, summary in enumerate(self._rows) if summary.id == run), None)
+        return next((row for row, shown in enumerate(self._rows) if shown.id == run), None)
 
-    def set_summaries(self, summaries: Sequence[Summary]) -> None:
-        """Show these runs, live ones first, then the newest."""
-        wanted = sorted(summaries, key=lambda summary: (summary.live, summary.id), reverse=True)
-        self._remove_others({summary.id for summary in wanted})
-        for row, summary in enumerate(wanted):
-            self._put(row, summary)
+    def set_rows(self, rows: Sequence[RunRow]) -> None:
+        """Have these runs."""
+        self._all = arranged(rows, self._order)
+        self._show()
 
-    def _remove_others(self, wanted: set[str]) -> None:
-        for row in reversed(range(len(self._rows))):
-            if self._rows[row].id not in wanted:
-                self.beginRemoveRows(_ROOT, row, row)
-                del self._rows[row]
-                self.endRemoveRows()
+    def set_filter(self, wanted: RunFilter) -> None:
+        """Show those of the runs that fit."""
+        if wanted != self._filter:
+            self._filter = wanted
+            self._show()
 
-    def _put(self, row: int, summary: Summary) -> None:
-        """Make `summary` the row numbered `row`; the rows before it stand as they shall."""
-        now = self.row_of(summary.id)
-        if now is None:
-            self.beginInsertRows(_ROOT, row, row)
-            self._rows.insert(row, summary)
-            self.endInsertRows()
-            return
-        if now != row:
-            self.beginMoveRows(_ROOT, now, now, _ROOT, row)
-            self._rows.insert(row, self._rows.pop(now))
-            self.endMoveRows()
-        if self._rows[row] != summary:
-            self._rows[row] = summary
-            self.dataChanged.emit(self.index(row, RUN), self.index(row, CURVE))
+    def set_order(self, order: Order) -> None:
+        """Show the runs in this order."""
+        if order != self._order:
+            self._order = order
+            self.set_rows(self._all)
+
+    def set_colours(self, colours: Mapping[str, int]) -> None:
+        """Draw the loss of these runs, by their ids, in the colours with these numbers; of all others in none."""
+        before, self._colours = self._colours, dict(colours)
+        for number, row in enumerate(self._rows):
+            if before.get(row.id) != colours.get(row.id):
+                place = self.index(number, LOSS)
+                self.dataChanged.emit(place, place, [COLOUR_ROLE])
+
+    def _show(self) -> None:
+        change_rows(self, self._rows, [row for row in self._all if self._filter.fits(row)])
+        named = {metric_label(row.summary.best.metric) for row in self._rows if row.summary.best is not None}
+        metric = named.pop() if len(named) == 1 else ""
+        if metric != self._metric:
+            self._metric = metric
+            self.headerDataChanged.emit(Qt.Orientation.Horizontal, BEST, BEST)
+        self.counted.emit()
 
     def rowCount(self, parent: Index = _ROOT) -> int:  # noqa: N802 - Qt's name
         """As many as there are runs."""
@@ -72,70 +128,52 @@ class RunsModel(QAbstractTableModel):
 
     def columnCount(self, parent: Index = _ROOT) -> int:  # noqa: N802 - Qt's name
         """What is told of a run."""
-        return 0 if parent.isValid() else len(HEADERS)
+        return 0 if parent.isValid() else len(COLUMNS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: N802 - Qt's name
         """The names of the columns."""
         if orientation == Qt.Orientation.Vertical:
             return None
-        if role == Qt.ItemDataRole.TextAlignmentRole and section in _RIGHT:
-            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        return HEADERS[section] if role == Qt.ItemDataRole.DisplayRole else None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return f"Best {self._metric}" if section == BEST and self._metric else _HEADERS[section]
+        if role == Qt.ItemDataRole.AccessibleTextRole and section == MARK:
+            return "State in a sign"
+        if role == Qt.ItemDataRole.ToolTipRole and COLUMNS[section] in KEYS:
+            return f"Sort by {COLUMNS[section]}; runs that are live stay on top"
+        return _ALIGNED_RIGHT if role == Qt.ItemDataRole.TextAlignmentRole and section in _RIGHT else None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """The text or tooltip of a cell, or the whole summary for the delegates that draw it."""
-        if not index.isValid():
+        """The text or tooltip of a cell, or what the delegates that draw it need: the row, and its colour."""
+        if role not in _ROLES or not index.isValid():
             return None
-        summary, column = self._rows[index.row()], index.column()
-        if role == SUMMARY_ROLE:
-            return summary
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return cell_text(summary, column)
+        row, column = self._rows[index.row()], index.column()
+        if role == ROW_ROLE:
+            return row
+        if role == COLOUR_ROLE:
+            return self._colours.get(row.id)
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return run_words.spoken(row) if column == RUN else cell_text(row, column)
+        if role == Qt.ItemDataRole.DisplayRole:
+            return "" if column == MARK else cell_text(row, column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return cell_tip(summary, column)
-        if role == Qt.ItemDataRole.TextAlignmentRole and column in _RIGHT:
-            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        return None
+            return cell_tip(row, column)
+        return _ALIGNED_RIGHT if role == Qt.ItemDataRole.TextAlignmentRole and column in _RIGHT else None
 
 
-def cell_text(summary: Summary, column: int) -> str:
+def cell_text(row: RunRow, column: int) -> str:
     """What stands in a cell."""
-    if column == RUN:
-        return summary.plan
-    if column == STATE:
-        return f"{summary.state} · {summary.reason}" if summary.state == "failed" else summary.state
-    if column == STARTED:
-        return started(summary.created)
-    if column == DURATION:
-        return progress(summary)
-    if column == BEST:
-        return wording.metric(summary.best.value) if summary.best else wording.UNKNOWN
-    if column == MEMORY:
-        return wording.size(max(summary.peaks.values(), default=None))
-    return ""
+    text = _TEXTS.get(column)
+    return text(row) if text else ""
 
 
-def cell_tip(summary: Summary, column: int) -> str:
+def cell_tip(row: RunRow, column: int) -> str:
     """What has no room in a cell."""
-    if column == BEST and summary.best:
-        return f"{summary.best.metric}, epoch {summary.best.epoch}"
-    if column == MEMORY:
-        return "\n".join(f"{device}: {wording.size(peak)}" for device, peak in summary.peaks.items())
     if column == RUN:
-        return f"{summary.id}\nresumed from {summary.resumed_from}" if summary.resumed_from else summary.id
-    return summary.reason if column == STATE else ""
-
-
-def progress(summary: Summary) -> str:
-    """How far a live run is, or how long a run took that has ended."""
-    if summary.live and summary.epochs_total:
-        return f"epoch {summary.epoch} / {summary.epochs_total}"
-    return wording.UNKNOWN if summary.seconds is None else duration(summary.seconds)
-
-
-def started(created: float) -> str:
-    """When a run began, in local time: `14:02` today, else with the date, and with the year if it was another."""
-    moment, now = datetime.fromtimestamp(created).astimezone(), datetime.now().astimezone()
-    if moment.date() == now.date():
-        return f"{moment:%H:%M}"
-    return f"{moment:%d %b %H:%M}" if moment.year == now.year else f"{moment:%d %b %Y}"
+        return run_words.whole(row)
+    if column == BEST:
+        return run_words.best_of(row)
+    if column == MEMORY:
+        return run_words.peaks(row)
+    if column == ENERGY and row.joules is not None:
+        return wording.energy(row.joules)
+    return row.state_words if column in (STATE, MARK) else ""

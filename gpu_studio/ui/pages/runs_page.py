@@ -2,77 +2,98 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QItemSelectionModel, Qt, Signal
-from PySide6.QtGui import QAction, QHideEvent, QKeyEvent, QShowEvent
-from PySide6.QtWidgets import QAbstractItemView, QWidget
+from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
+from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
+from PySide6.QtWidgets import QMenu, QWidget
 
 from gpu_studio.runs.summary import Summary
 from gpu_studio.ui.action_set import ActionSet
-from gpu_studio.ui.models.runs_model import BEST, CURVE, DURATION, MEMORY, RUN, STARTED, STATE, RunsModel
+from gpu_studio.ui.models.run_filter import known_tags
+from gpu_studio.ui.models.run_order import Order
+from gpu_studio.ui.models.run_permissions import MOST_COMPARED
+from gpu_studio.ui.models.run_row import RunRow
+from gpu_studio.ui.models.runs_model import COLOUR_ROLE, RunsModel
 from gpu_studio.ui.models.runs_reader import RunsReader
+from gpu_studio.ui.pages.runs.filter_bar import FilterBar
+from gpu_studio.ui.pages.runs.lower_part import LowerPart
+from gpu_studio.ui.pages.runs.page_split import PageSplit
+from gpu_studio.ui.pages.runs.run_table import RunTable
+from gpu_studio.ui.pages.runs.table_card import TableCard
+from gpu_studio.ui.settings import RUNS_ORDER, RUNS_WIDTHS, Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.units import number
-from gpu_studio.ui.widgets.button import ActionButton
+from gpu_studio.ui.widgets.button import ActionButton, Button
 from gpu_studio.ui.widgets.card import Card
 from gpu_studio.ui.widgets.labels import Elided, Label
 from gpu_studio.ui.widgets.page import Page
-from gpu_studio.ui.widgets.run_cells import CurveCell, RunCell
-from gpu_studio.ui.widgets.table import Table
 
-WIDTHS = {STATE: 120, STARTED: 120, DURATION: 124, BEST: 76, MEMORY: 112, CURVE: 112}
-
-
-class RunTable(Table):
-    """Return opens the selected run, Delete deletes it."""
-
-    opened = Signal()
-    deleted = Signal()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """The keys of a list of files."""
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not event.modifiers():
-            self.opened.emit()
-        elif event.key() == Qt.Key.Key_Delete:
-            self.deleted.emit()
-        else:
-            super().keyPressEvent(event)
+_MORE_WIDTH = 44
+_MENU: tuple[tuple[str, ...], ...] = (
+    ("open_run", "compare_runs", "open_run_plan"),
+    ("resume_run", "resume_changed", "duplicate_plan"),
+    ("tag_runs", "note_runs"),
+    ("report_runs", "export_run_csv", "export_run_curves"),
+    ("copy_run_ids", "reveal_run"),
+    ("delete_run",),
+)
 
 
 class RunsPage(Page):
-    """A table of all runs, read again while it is seen. `selected` is the run that the actions are about."""
+    """A table of all runs, read again while it is seen. `chosen` are the runs that the actions are about."""
 
     selection_changed = Signal()
 
-    def __init__(self, theme: ThemeManager, runs: Path, actions: ActionSet, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, settings: Settings, runs: Path, actions: ActionSet, parent: QWidget | None = None
+    ) -> None:
         super().__init__("Runs", parent)
+        self._settings = settings
         self.model = RunsModel(self)
         self.reader = RunsReader(runs, self)
-        self.table = self._make_table(theme, actions)
+        self.table = RunTable(theme, self.model)
+        self.filter = FilterBar(theme)
+        self.card = TableCard(self.filter, self.table)
+        self.outcome = LowerPart(theme, settings, actions)
+        self._split = PageSplit(self.card, self.outcome)
         self._empty = Card("No runs yet")
         self._empty.body.addWidget(
             Label("Train a plan, and its run will stand here, also after the window was closed.")
         )
-        for name, text in (("open_run", "Show"), ("open_run_plan", "Open plan"), ("resume_run", "Resume")):
-            self.add_button(ActionButton(actions[name], text=text))
-        for name, text in (("reveal_run", "Folder"), ("delete_run", "Delete")):
-            self.add_button(ActionButton(actions[name], text=text))
+        self._add_buttons(actions)
         self._lay_out(runs)
+        self._recall()
         self._connect(actions)
+        self._count()
+
+    @property
+    def chosen(self) -> list[RunRow]:
+        """The selected runs, in the order in which they stand."""
+        return self.table.chosen
 
     @property
     def selected(self) -> Summary | None:
-        """The selected run."""
-        rows = self.table.selectionModel().selectedRows()
-        return self.model.rows[rows[0].row()] if rows else None
+        """The selected run, if it is one."""
+        chosen = self.chosen
+        return chosen[0].summary if len(chosen) == 1 else None
 
-    def select(self, run: str) -> None:
-        """Select the run with this id, if it is in the table."""
-        row = self.model.row_of(run)
-        if row is not None:
-            whole = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
-            self.table.selectionModel().setCurrentIndex(self.model.index(row, RUN), whole)
+    def select(self, *runs: str) -> None:
+        """Select the runs with these ids, if they are in the table."""
+        self.table.choose(runs)
+
+    def toggle_compare(self) -> None:
+        """Give what came of the runs most of the room, or the table its part again."""
+        self._show_large(not self._split.large)
+        shown = self.outcome.curves.canvas if self._split.large else self.table
+        shown.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def begin_search(self) -> None:
+        """Let a person type what to find."""
+        self._show_large(False)
+        self.filter.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.filter.search.selectAll()
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Read while the page is seen."""
@@ -83,50 +104,126 @@ class RunsPage(Page):
         """Read nothing for nobody."""
         super().hideEvent(event)
         self.reader.rest()
+        self.remember()
 
-    def _make_table(self, theme: ThemeManager, actions: ActionSet) -> RunTable:
-        table = RunTable(self.model, "all runs")
-        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        for column in (RUN, STATE):
-            table.setItemDelegateForColumn(column, RunCell(theme, table))
-        table.setItemDelegateForColumn(CURVE, CurveCell(theme, table))
-        table.set_widths(WIDTHS, stretch=RUN)
-        table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
-        table.addActions(_about_one_run(actions))
-        theme.changed.connect(table.viewport().update)
-        return table
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Escape gives the table its part again, or shows all runs."""
+        if event.key() == Qt.Key.Key_Escape and self._split.large:
+            self.toggle_compare()
+        elif event.key() == Qt.Key.Key_Escape and self.filter.filter:
+            self.filter.clear()
+        else:
+            super().keyPressEvent(event)
+
+    def remember(self) -> None:
+        """Note the widths of the columns for the next start."""
+        widths = tuple(f"{name}={width}" for name, width in self.table.widths.items())
+        if widths != self._settings.get(RUNS_WIDTHS):
+            self._settings.set(RUNS_WIDTHS, widths)
+
+    def _recall(self) -> None:
+        self._show_order(Order.read(self._settings.get(RUNS_ORDER)))
+        pairs = (text.partition("=") for text in self._settings.get(RUNS_WIDTHS))
+        self.table.set_chosen_widths({name: int(width) for name, _, width in pairs if width.isdecimal()})
+
+    def _add_buttons(self, actions: ActionSet) -> None:
+        self.compare = ActionButton(actions["compare_runs"], text="Compare")
+        self.add_button(self.compare)
+        self.add_button(ActionButton(actions["report_runs"], text="Report"))
+        self.menu = _menu(actions, self)
+        self.more = Button("⋯")
+        self.more.setAccessibleName("More")
+        self.more.setToolTip("What else can be done to the selected runs")
+        self.more.setFixedWidth(_MORE_WIDTH)
+        self.more.clicked.connect(self._open_menu)
+        self.add_button(self.more)
+
+    def _open_menu(self) -> None:
+        self.menu.popup(self.more.mapToGlobal(QPoint(0, self.more.height() + 2)))
 
     def _lay_out(self, runs: Path) -> None:
-        self._card = Card()
-        self._card.setAccessibleName("runs")
-        self._card.body.setContentsMargins(6, 6, 6, 6)
-        self._card.body.addWidget(self.table)
-        where = Elided(f"Runs are kept in {runs}", "caption", mode=Qt.TextElideMode.ElideMiddle)
-        self.column.addWidget(self._card, 1)
+        self._empty.body.addWidget(Elided(f"Runs are kept in {runs}", "caption", mode=Qt.TextElideMode.ElideMiddle))
+        self.column.addWidget(self._split, 1)
         self.column.addWidget(self._empty)
         self.column.addStretch(0)
-        self.column.addWidget(where)
-        self._count()
 
     def _connect(self, actions: ActionSet) -> None:
-        self.reader.summaries.connect(self._show)
+        self.reader.rows.connect(self._show)
         self.reader.failed.connect(self.caption.setText)
-        self.table.opened.connect(actions["open_run"].trigger)
-        self.table.deleted.connect(actions["delete_run"].trigger)
-        self.table.doubleClicked.connect(lambda _index: actions["open_run"].trigger())
+        self.table.addActions(self.menu.actions())
+        for signal, name in (
+            (self.table.opened, "open_run"),
+            (self.table.deleted, "delete_run"),
+            (self.table.tag_pressed, "tag_runs"),
+            (self.table.note_pressed, "note_runs"),
+            (self.table.copied, "copy_run_ids"),
+        ):
+            signal.connect(actions[name].trigger)
         self.table.selectionModel().selectionChanged.connect(self.selection_changed)
-        self.model.dataChanged.connect(self.selection_changed)
+        self.table.order_changed.connect(self._keep_order)
+        self.filter.order_chosen.connect(self._keep_order)
+        self.filter.changed.connect(lambda: self.model.set_filter(self.filter.filter))
+        self.filter.left.connect(self.table.setFocus)
+        self.model.dataChanged.connect(self._follow_rows)
+        self.selection_changed.connect(self._follow_chosen)
+        self.outcome.coloured.connect(self.model.set_colours)
+        self.model.counted.connect(self._count)
 
-    def _show(self, summaries: list[Summary]) -> None:
-        self.model.set_summaries(summaries)
-        self._count()
+    def _keep_order(self, order: Order) -> None:
+        self._show_order(order)
+        self._settings.set(RUNS_ORDER, str(order))
+
+    def _show_order(self, order: Order) -> None:
+        self.table.set_order(order)
+        self.filter.show_order(order)
+
+    def _show(self, rows: Sequence[RunRow]) -> None:
+        first = not self.model.all
+        self.model.set_rows(rows)
+        self.filter.set_tags(known_tags(rows))
+        if first and self.model.rows:
+            # What is at work, or was last, is what a person comes for.
+            self.select(self.model.rows[0].id)
+
+    def _show_large(self, large: bool) -> None:
+        if large != self._split.large:
+            self._split.enlarge(large)
+            self._name_compare()
+
+    def _name_compare(self) -> None:
+        count = len(self.chosen)
+        compared = f"Compare {count}" if 1 < count <= MOST_COMPARED else "Compare"
+        self.compare.setText("Show all runs" if self._split.large else compared)
+        self.compare.setAccessibleName(self.compare.text())
+
+    def _follow_chosen(self) -> None:
+        chosen = self.chosen
+        self.outcome.show_runs(chosen)
+        if len(chosen) < 2:
+            # There is nothing to compare, as after the last but one was deleted.
+            self._show_large(False)
+        self._name_compare()
+
+    def _follow_rows(self, _first: QModelIndex, _last: QModelIndex, roles: Sequence[int] = ()) -> None:
+        # A colour alone says nothing new of a run.
+        if COLOUR_ROLE not in roles:
+            self.selection_changed.emit()
 
     def _count(self) -> None:
-        total, live = len(self.model.rows), sum(summary.live for summary in self.model.rows)
+        total, live = len(self.model.all), sum(row.live for row in self.model.all)
         self.caption.setText(f"{number(total)} · {live} live" if live else number(total) if total else "")
-        self._card.setVisible(total > 0)
+        self.filter.set_count(len(self.model.rows), total)
+        self.card.show_found(bool(self.model.rows))
+        self._split.setVisible(total > 0)
+        self._split.fit()
         self._empty.setVisible(total == 0)
 
 
-def _about_one_run(actions: ActionSet) -> list[QAction]:
-    return [actions[name] for name in ("open_run", "open_run_plan", "resume_run", "reveal_run", "delete_run")]
+def _menu(actions: ActionSet, parent: QWidget) -> QMenu:
+    menu = QMenu("More", parent)
+    menu.setToolTipsVisible(True)
+    for place, names in enumerate(_MENU):
+        if place:
+            menu.addSeparator()
+        menu.addActions([actions[name] for name in names])
+    return menu

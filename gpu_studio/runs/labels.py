@@ -1,0 +1,113 @@
+"""What a person wrote on a run: tags to find it by, and a note. They stand in a file of their own beside the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.files import write_private
+
+FILE = "labels.json"
+LONGEST_TAG = 40
+LONGEST_NOTE = 20_000
+_LONGEST_FILE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The tags of a run, in the order in which they were given, and its note.
+
+    `problem` says in a sentence why a file that is there could not be read; it is empty where all is well.
+    """
+
+    tags: tuple[str, ...] = ()
+    note: str = ""
+    problem: str = ""
+
+    def __bool__(self) -> bool:
+        """Whether a person wrote anything."""
+        return bool(self.tags or self.note)
+
+
+NOTHING = Labels()
+
+
+class _File(msgspec.Struct, frozen=True):
+    tags: list[Annotated[str, msgspec.Meta(max_length=LONGEST_TAG)]] = []
+    note: Annotated[str, msgspec.Meta(max_length=LONGEST_NOTE)] = ""
+
+
+def labels_file(run: RunDirectory) -> Path:
+    """Where the labels of `run` stand."""
+    return run.path / FILE
+
+
+def read_labels(run: RunDirectory) -> Labels:
+    """Return what was written on `run`: nothing if the file is not there, or cannot be read, which `problem` says."""
+    path = labels_file(run)
+    try:
+        if not path.is_file():
+            return NOTHING
+        return _decoded(_start_of(path))
+    except OSError as error:
+        return Labels(problem=f"The tags and the note in {path} cannot be read: {error.strerror or error}.")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        why = f"The tags and the note in {path} cannot be read: {error}."
+        return Labels(problem=f"{why} What you write now takes their place.")
+
+
+def write_labels(run: RunDirectory, labels: Labels) -> None:
+    """Write on `run`, in place of what was there; without tags and note the file goes.
+
+    Raises OSError if the folder is not there or cannot be written, ValueError if the note is longer than 20 000
+    characters.
+    """
+    if len(labels.note) > LONGEST_NOTE:
+        raise ValueError(f"A note has at most {LONGEST_NOTE} characters, and this one has {len(labels.note)}.")
+    path = labels_file(run)
+    if not labels:
+        path.unlink(missing_ok=True)
+        return
+    file = _File(tags=list(tidy_tags(labels.tags)), note=labels.note)
+    # A lone surrogate, as from a broken clipboard, has no place in UTF-8.
+    write_private(path, msgspec.json.format(_encoded(file), indent=2) + b"\n")
+
+
+def tidy_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Return each tag once, as one word of at most 40 letters; of two that differ only in case the first."""
+    words = ("-".join(tag.split())[:LONGEST_TAG] for tag in tags)
+    found: dict[str, str] = {}
+    for word in words:
+        if word:
+            found.setdefault(word.casefold(), word)
+    return tuple(found.values())
+
+
+def split_tags(text: str) -> tuple[str, ...]:
+    """Return the tags in a line that a person typed, with commas between them."""
+    return tidy_tags(text.split(","))
+
+
+def _decoded(data: bytes) -> Labels:
+    file = msgspec.json.decode(data, type=_File)
+    return Labels(tidy_tags(file.tags), file.note)
+
+
+def _encoded(file: _File) -> bytes:
+    clean = _File([_clean(tag) for tag in file.tags], _clean(file.note))
+    return msgspec.json.encode(clean)
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _start_of(path: Path) -> bytes:
+    """Read the file, but no more of it than any labels can be long."""
+    with path.open("rb") as file:
+        return file.read(_LONGEST_FILE)

@@ -1,0 +1,160 @@
+"""The table of all runs: its columns and their widths, its order, its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QWidget
+
+from gpu_studio.ui.models.run_order import KEYS, Order
+from gpu_studio.ui.models.run_row import RunRow
+from gpu_studio.ui.models.runs_model import (
+    BEST,
+    COLUMNS,
+    DURATION,
+    ENERGY,
+    LOSS,
+    MARK,
+    MEMORY,
+    RUN,
+    STARTED,
+    STATE,
+    RunsModel,
+)
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.widgets.run_cells import BestCell, CurveCell, MarkCell, NameCell, StateCell
+from gpu_studio.ui.widgets.table import Table
+
+_WIDE = {MARK: 40, RUN: 204, STARTED: 118, DURATION: 114, BEST: 112, MEMORY: 106, ENERGY: 78, LOSS: 140}
+_NARROW = {MARK: 36, RUN: 190, STARTED: 112, DURATION: 114, BEST: 110, MEMORY: 108, ENERGY: 76, LOSS: 96}
+_ENOUGH = 1040
+_ROW = 40
+_GREATEST_FIRST = frozenset(("started", "duration", "best", "memory", "energy"))
+_WHOLE_ROWS = QItemSelectionModel.SelectionFlag.Rows
+
+
+class RunTable(Table):
+    """Many runs can be selected. Return and a double click open the current one, Delete deletes those selected.
+
+    `tag_pressed` and `note_pressed` are the keys T and N; `copied` is Ctrl+C; `order_changed` has the order chosen.
+    """
+
+    opened = Signal()
+    deleted = Signal()
+    tag_pressed = Signal()
+    note_pressed = Signal()
+    copied = Signal()
+    order_changed = Signal(object)
+
+    def __init__(self, theme: ThemeManager, model: RunsModel, parent: QWidget | None = None) -> None:
+        super().__init__(model, "all runs", parent)
+        self._runs = model
+        self._chosen: dict[int, int] = {}
+        self._placing = False
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self.set_row_height(_ROW)
+        cells = {MARK: MarkCell, RUN: NameCell, STATE: StateCell, BEST: BestCell, LOSS: CurveCell}
+        for column, cell in cells.items():
+            self.setItemDelegateForColumn(column, cell(theme, self))
+        self._prepare_header()
+        self.doubleClicked.connect(self.opened)
+        theme.changed.connect(self.viewport().update)
+
+    @property
+    def chosen(self) -> list[RunRow]:
+        """The selected runs, in the order in which they stand."""
+        # By stretches: to ask for each row of a thousand takes longer than a frame.
+        stretches = self.selectionModel().selection().toList()
+        rows = {row for stretch in stretches for row in range(stretch.top(), stretch.bottom() + 1)}
+        return [self._runs.rows[row] for row in sorted(rows)]
+
+    @property
+    def widths(self) -> dict[str, int]:
+        """The widths that a person gave to columns, by the columns' names."""
+        return {COLUMNS[column]: width for column, width in self._chosen.items()}
+
+    def set_chosen_widths(self, widths: Mapping[str, int]) -> None:
+        """Give columns the widths that a person once gave them."""
+        self._chosen = {COLUMNS.index(name): width for name, width in widths.items() if name in COLUMNS}
+        self._place_columns()
+
+    def choose(self, runs: Sequence[str]) -> None:
+        """Select the runs with these ids, as far as they are shown, and go to the first of them."""
+        rows = [row for run in runs if (row := self._runs.row_of(run)) is not None]
+        if not rows:
+            return
+        selection = QItemSelection()
+        for row in rows:
+            selection.select(self._runs.index(row, MARK), self._runs.index(row, LOSS))
+        self.selectionModel().setCurrentIndex(self._runs.index(rows[0], RUN), _NOTHING)
+        self.selectionModel().select(selection, QItemSelectionModel.SelectionFlag.ClearAndSelect | _WHOLE_ROWS)
+
+    def set_order(self, order: Order) -> None:
+        """Show the runs in this order, and say so in the header."""
+        self._runs.set_order(order)
+        way = Qt.SortOrder.DescendingOrder if order.descending else Qt.SortOrder.AscendingOrder
+        self.horizontalHeader().setSortIndicator(COLUMNS.index(order.column), way)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """The keys of a list of files."""
+        told = _KEYS.get((Qt.Key(event.key()), event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier))
+        if told is None:
+            super().keyPressEvent(event)
+        else:
+            getattr(self, told).emit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Narrow columns in a narrow window, but for those that a person made as wide as they are; one gives way."""
+        super().resizeEvent(event)
+        self._place_columns()
+
+    def _prepare_header(self) -> None:
+        header = self.horizontalHeader()
+        header.setSectionsClickable(True)
+        header.setSortIndicatorShown(True)
+        header.setMinimumSectionSize(_NARROW[MARK])
+        header.setSectionResizeMode(STATE, QHeaderView.ResizeMode.Stretch)
+        header.setStretchLastSection(False)
+        header.sectionClicked.connect(self._sort_by)
+        header.sectionResized.connect(self._keep_width)
+        self.set_order(self._runs.order)
+
+    def _sort_by(self, column: int) -> None:
+        """By this column; by the same once more, the other way."""
+        name, now = COLUMNS[column], self._runs.order
+        name = "state" if column == MARK else name
+        if name not in KEYS:
+            self.set_order(now)
+            return
+        down = not now.descending if now.column == name else name in _GREATEST_FIRST
+        self.set_order(Order(name, down))
+        self.order_changed.emit(self._runs.order)
+
+    def _keep_width(self, column: int, _before: int, width: int) -> None:
+        if not self._placing and column != STATE:
+            self._chosen[column] = width
+
+    def _place_columns(self) -> None:
+        self._placing = True
+        wide = self.width() >= _ENOUGH
+        usual = _WIDE if wide else _NARROW
+        self.setColumnHidden(STARTED, not wide)
+        for column, width in {**usual, **self._chosen}.items():
+            if self.columnWidth(column) != width:
+                self.setColumnWidth(column, width)
+        self._placing = False
+
+
+_NOTHING = QItemSelectionModel.SelectionFlag.NoUpdate
+_PLAIN, _CTRL = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier
+_KEYS = {
+    (Qt.Key.Key_Return, _PLAIN): "opened",
+    (Qt.Key.Key_Enter, _PLAIN): "opened",
+    (Qt.Key.Key_Delete, _PLAIN): "deleted",
+    (Qt.Key.Key_T, _PLAIN): "tag_pressed",
+    (Qt.Key.Key_N, _PLAIN): "note_pressed",
+    (Qt.Key.Key_C, _CTRL): "copied",
+}

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from run_rows import run_row
+
+from gpu_studio.ui.models.run_colours import RunColours
+from gpu_studio.ui.models.run_names import names_apart, short_names
+
+ids = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8)
+
+
+def test_that_runs_are_called_by_their_plans_and_alike_ones_by_more() -> None:
+    rows = [
+        run_row("20261120T100000Z-digits-0001", plan="digits"),
+        run_row("20261120T100000Z-digits-0002", plan="digits"),
+        run_row("20261120T110000Z-lenet-0003", plan="lenet"),
+    ]
+    names = list(names_apart([row.summary for row in rows]).values())
+    assert names[2] == "lenet"
+    assert [name.rsplit(" · ", 1)[1] for name in names[:2]] == ["0001", "0002"]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdefgh"), st.text(max_size=30)), max_size=8, unique_by=lambda each: each[0])
+)
+def test_that_no_two_runs_are_called_alike_whatever_their_plans(runs) -> None:
+    rows = [run_row(name, plan=plan) for name, plan in runs]
+    names = names_apart([row.summary for row in rows])
+    for made in (names, short_names(names, 12)):
+        assert list(made) == [row.id for row in rows]
+        assert len(set(made.values())) == len(rows)
+
+
+def test_that_short_names_leave_out_how_all_of_them_begin() -> None:
+    assert short_names({"a": "sweep of lr 1", "b": "sweep of lr 2"}, 9) == {"a": "1", "b": "2"}
+    assert short_names({"a": "a long name", "b": "a long nose"}, 4) == {"a": "name", "b": "nose"}
+    assert short_names({"a": "one thingumajig", "b": "one thinker"}, 4) == {"a": "th…g", "b": "th…r"}
+    assert short_names({"a": "sweep"}, 9) == {"a": "sweep"}
+    assert short_names({"a": "x", "b": "x y"}, 9) == {"a": "x", "b": "x y"}
+
+
+@given(st.lists(ids, max_size=8))
+def test_that_a_run_keeps_its_colour_for_as_long_as_it_is_chosen(choices: list[list[str]]) -> None:
+    colours = RunColours()
+    for chosen in choices:
+        before = colours.numbers
+        now = colours.choose(chosen)
+        assert set(now) == set(chosen)
+        assert len(set(now.values())) == len(chosen)
+        assert all(now[run] == before[run] for run in chosen if run in before)
+        assert all(number < 8 for number in now.values())
