@@ -80,4 +80,4 @@ def test_that_a_curve_of_hardly_a_point_stays_as_it_is(length):
 
 
 def test_that_points_at_one_moment_make_one_column():
-    assert column_starts(np.full(5, 3.0), 0.0, 10.0, 10).tolist() == [0]
+    assert column_starts(np.full(5, 3.0), np.linspace(0.0, 10.0, 11)).tolist() == [0]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu
 
 from gpu_studio.ui.theme.manager import ThemeManager
@@ -34,13 +34,84 @@ def test_that_each_entry_is_drawn_in_its_colour_and_told_by_name(qtbot, theme):
     assert legend.accessibleName() == "GPU:0, GPU:1 640 MiB"
 
 
-def test_that_what_has_no_room_is_left_out_whole(qtbot, theme):
+def test_that_words_give_way_before_an_entry_is_left_out(qtbot, theme):
     legend = Legend(theme)
     qtbot.addWidget(legend)
-    legend.set_entries([Entry("GPU:0", device(0)), Entry("GPU:1", device(1))])
-    legend.resize(legend.sizeHint().width() - 30, 20)
-    assert DARK.devices[0] in seen(legend)
-    assert DARK.devices[1] not in seen(legend)
+    legend.set_entries([Entry("GPU:0", device(0), "640 MiB"), Entry("GPU:1", device(1), "700 MiB")])
+    forms = []
+    for width in range(legend.sizeHint().width(), 20, -1):
+        legend.resize(width, 20)
+        forms.append([place.words for place in legend.places()])
+        assert all(place.left + place.width <= width + 1 for place in legend.places())
+    told = list(dict.fromkeys(map(tuple, forms)))
+    assert told == [("GPU:0 640 MiB", "GPU:1 700 MiB"), ("GPU:0", "GPU:1"), ("0", "1"), ("0",)]
+
+
+def test_that_sixteen_devices_keep_their_numbers_in_the_smallest_window(qtbot, theme):
+    legend = Legend(theme)
+    qtbot.addWidget(legend)
+    legend.set_entries([Entry(f"GPU:{place}", device(place)) for place in range(16)])
+    assert legend.minimumSizeHint().width() < 200
+    legend.resize(470, 20)
+    assert [place.words for place in legend.places()] == [str(place) for place in range(16)]
+
+
+@pytest.fixture
+def switched(qtbot, theme):
+    """A legend of three curves that can be hidden."""
+    legend = Legend(theme)
+    qtbot.addWidget(legend)
+    legend.make_switchable()
+    legend.set_entries(
+        [*(Entry(f"GPU:{place}", device(place)) for place in range(3)), Entry("card", device(3), fixed=True)]
+    )
+    legend.resize(legend.sizeHint())
+    legend.show()
+    return legend
+
+
+def click(qtbot, legend, number, how="mouseClick"):
+    place = legend.places()[number]
+    getattr(qtbot, how)(legend, Qt.MouseButton.LeftButton, pos=QPoint(place.left + 5, 8))
+
+
+def test_that_a_click_hides_a_curve_and_the_next_shows_it_and_both_are_told(qtbot, switched):
+    whole = seen(switched)
+    with qtbot.waitSignal(switched.hidden_changed):
+        click(qtbot, switched, 1)
+    assert switched.hidden == {"GPU:1"}
+    assert switched.accessibleName() == "Curves: GPU:0, GPU:1 (hidden), GPU:2, card"
+    assert DARK.devices[1] in whole
+    assert DARK.devices[1] not in seen(switched)
+    click(qtbot, switched, 1)
+    assert switched.hidden == set()
+
+
+def test_that_a_double_click_leaves_one_curve_and_the_next_brings_all_back(qtbot, switched):
+    for hidden in ({"GPU:0", "GPU:1"}, set()):
+        for how in ("mouseClick", "mouseDClick", "mouseRelease"):
+            click(qtbot, switched, 2, how)
+        assert switched.hidden == hidden
+
+
+def test_that_the_keys_do_what_the_mouse_does(qtbot, switched):
+    qtbot.keyClick(switched, Qt.Key.Key_Right)
+    qtbot.keyClick(switched, Qt.Key.Key_Space)
+    assert switched.hidden == {"GPU:1"}
+    qtbot.keyClick(switched, Qt.Key.Key_Left)
+    qtbot.keyClick(switched, Qt.Key.Key_Return)
+    assert switched.hidden == {"GPU:1", "GPU:2"}
+
+
+def test_that_what_is_fixed_and_what_cannot_be_switched_stays(qtbot, switched, theme):
+    click(qtbot, switched, 3)
+    assert switched.hidden == set()
+    plain = Legend(theme)
+    qtbot.addWidget(plain)
+    plain.set_entries(switched.entries)
+    plain.resize(plain.sizeHint())
+    click(qtbot, plain, 0)
+    assert plain.hidden == set()
 
 
 def test_that_a_shorter_figure_does_not_take_room_away(qtbot, theme):

@@ -10,6 +10,7 @@ from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import DARK, LIGHT
 from gpu_studio.ui.widgets.plots.backdrop import Limit
 from gpu_studio.ui.widgets.plots.curve import Style
+from gpu_studio.ui.widgets.plots.marks import Marks
 from gpu_studio.ui.widgets.plots.scale import LOG
 from gpu_studio.ui.widgets.plots.time_plot import TimePlot
 from gpu_studio.ui.widgets.plots.time_view import TimeView
@@ -47,6 +48,13 @@ def plot(qtbot, theme, time):
     plot.feed("train", x, 2 + np.sin(x), START)
     plot.draw_soon()
     return plot
+
+
+def marked(**moments):
+    """Marks of these kinds at these moments."""
+    return [
+        Marks(kind, np.array(times), lambda number, kind=kind: f"{kind} {number}") for kind, times in moments.items()
+    ]
 
 
 def drawn(plot):
@@ -147,7 +155,7 @@ def test_that_the_keys_do_what_the_mouse_does(qtbot, plot, time):
     assert zoomed < 0.7 * RUN
     qtbot.keyClick(canvas, Qt.Key.Key_Minus)
     assert time.window.span > zoomed
-    qtbot.keyClick(canvas, Qt.Key.Key_Home)
+    qtbot.keyClick(canvas, Qt.Key.Key_0)
     assert time.window.whole
     qtbot.keyClick(canvas, Qt.Key.Key_Escape)
     assert time.cursor is None
@@ -194,7 +202,7 @@ def test_that_new_points_in_the_same_ranges_leave_the_backdrop_as_it_was_painted
     plot.draw_soon()
     plot.canvas.viewport().repaint()
     assert painted == []
-    plot.canvas.set_marks({"epoch": np.array([5.0])})
+    plot.canvas.set_marks(marked(epoch=[5.0]))
     plot.canvas.viewport().repaint()
     assert painted
 
@@ -213,7 +221,7 @@ def test_that_another_theme_recolours_curves_and_backdrop_at_once(plot, theme):
 
 
 def test_that_marks_and_limits_are_painted_in_their_colours(plot):
-    plot.canvas.set_marks({"warning": np.array([25.0]), "error": np.array([75.0]), "checkpoint": np.array([50.0])})
+    plot.canvas.set_marks(marked(warning=[25.0], error=[75.0], checkpoint=[50.0]))
     plot.canvas.set_limits([Limit(2.5, "limit")])
     plot.draw_soon()
     assert {DARK.warning, DARK.bad} <= colours(plot.canvas)
@@ -221,9 +229,18 @@ def test_that_marks_and_limits_are_painted_in_their_colours(plot):
 
 def test_that_marks_too_near_to_each_other_are_drawn_once(plot):
     backdrop = plot.canvas.backdrop
-    places = backdrop._places(np.linspace(0.0, RUN, 5000))
-    assert len(places) <= backdrop.area.width() / 6 + 1
-    assert len(backdrop._places(np.array([-5.0, 200.0]))) == 0
+    (warnings, outside) = marked(warning=np.linspace(0.0, RUN, 5000), error=[-5.0, 200.0])
+    assert 10 < len(backdrop.pixels_of(warnings)) <= backdrop.area.width() / 8 + 1
+    assert len(backdrop.pixels_of(outside)) == 0
+
+
+def test_that_of_many_epochs_a_round_share_is_marked_and_it_stands_evenly(plot):
+    backdrop = plot.canvas.backdrop
+    (epochs,) = marked(epoch=np.arange(1.0, 1000.0) / 10)
+    pixels = backdrop.pixels_of(epochs)
+    assert np.diff(pixels) == pytest.approx(np.diff(pixels)[0])
+    assert np.diff(pixels)[0] >= 16
+    assert backdrop.place_at(pixels[0]) == pytest.approx(5.0), "of 999 epochs each fiftieth"
 
 
 def test_that_a_limit_is_made_room_for(plot):
@@ -278,7 +295,7 @@ def test_that_forgetting_leaves_the_curves_without_points_and_clearing_without_c
 
 
 def test_that_the_focus_is_seen_when_it_came_by_the_keyboard(qtbot, plot):
-    plot.canvas.set_marks({"checkpoint": np.array([50.0])})
+    plot.canvas.set_marks(marked(checkpoint=[50.0]))
     plot.canvas.clearFocus()
     plot.canvas.setFocus(Qt.FocusReason.TabFocusReason)
     qtbot.waitUntil(plot.canvas.hasFocus)

@@ -91,7 +91,7 @@ def test_that_the_filter_keeps_lines_with_all_its_words(qtbot, card):
 
 
 def test_that_the_processs_output_can_be_seen_and_is_read_on(qtbot, card, live):
-    card.log.source.setCurrentIndex(1)
+    card.log.choose("output")
     assert "tensorflow/core: line 39" in card.log.output.toPlainText()
     with live.run.log_file.open("a") as file:
         file.write("and more\n")
@@ -100,8 +100,8 @@ def test_that_the_processs_output_can_be_seen_and_is_read_on(qtbot, card, live):
 
 
 def test_that_the_checkpoints_that_are_kept_stand_in_a_table_newest_first(card, live):
-    assert card.tabs.tabText(CHECKPOINTS) == "Checkpoints 3"
-    card.tabs.setCurrentIndex(CHECKPOINTS)
+    assert card.tabs.text(CHECKPOINTS) == "Checkpoints 3"
+    card.tabs.open(CHECKPOINTS)
     assert card.table.isVisible()
     assert not card.log.tools.isVisible()
     assert shown(card.checkpoints) == ["step-00000800", "step-00000600", "step-00000400"]
@@ -121,6 +121,13 @@ def test_that_the_log_follows_its_end_until_a_person_scrolls_up(qtbot, log):
     assert log.following
     log.add([Line("newer")])
     assert bar.value() == bar.maximum()
+
+
+def test_that_the_newest_line_stays_in_sight_when_the_log_is_made_smaller(qtbot, log):
+    log.add([Line(f"line {number}") for number in range(100)])
+    log.resize(300, 60)
+    bar = log.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.value() == bar.maximum() > 90)
 
 
 def test_that_following_can_be_switched(qtbot, card):
@@ -177,5 +184,5 @@ def test_that_a_checkpoint_without_a_value_shows_none(qapp):
     model = CheckpointsModel()
     model.set_checkpoints([Checkpoint(name="a", epoch=1, step=2, bytes=3, seconds=0.004)])
     assert [model.index(0, column).data() for column in range(model.columnCount())] == [
-        "a", "1", "2", "", "", "3 B", "4 ms",
+        "a", "1", "2", "", "", "3 B", "4 ms", "",
     ]  # fmt: skip

@@ -17,7 +17,6 @@ from gpu_studio.ui.models.calls import Calls
 from gpu_studio.ui.models.headline import headline
 from gpu_studio.ui.models.memory_now import memory_now
 from gpu_studio.ui.models.outcome import outcome
-from gpu_studio.ui.models.output_log import OutputLog
 from gpu_studio.ui.models.readout import readout
 from gpu_studio.ui.models.run_log import RunLog
 from gpu_studio.ui.pages.train.memory_lines import caption, limits
@@ -86,9 +85,10 @@ def test_that_metrics_are_called_by_their_last_word_unless_two_would_be_called_t
 def test_that_a_live_run_is_told_by_place_speed_and_time_left(runs_dir):
     history = History()
     history.apply_all(events_of(make_run(runs_dir, Script(trained=20.5))))
-    line = headline(history)
+    line = headline(history, "about 20 s")
     assert line.startswith(f"epoch 21 of 30 · step 4{THIN}100 · 26{THIN}1")
-    assert line.endswith(" s left")
+    assert line.endswith(" · about 20 s left")
+    assert headline(history).endswith(" · time left –")
     assert "step" not in headline(history, short=True)
 
 
@@ -256,26 +256,3 @@ def test_that_the_log_begins_with_where_what_and_on_which_devices(runs_dir):
     assert told_of[0] == ("info", "started as process 1 on here")
     assert told_of[1] == ("info", "TensorFlow 2.21: mirrored on GPU:0, GPU:1, GPU:2, GPU:3, all-reduce ring")
     assert told_of[2][1].startswith(f"mlp, 335{THIN}114 parameters; digits, 51{THIN}200 samples")
-
-
-def test_that_a_long_output_is_read_from_near_its_end(tmp_path):
-    path = tmp_path / "trainer.log"
-    path.write_text("".join(f"line {number}\n" for number in range(100_000)))
-    log = OutputLog(path)
-    lines = log.new()
-    assert lines[0].startswith("…")
-    assert lines[-1] == "line 99999"
-    assert len(lines) < 30_000
-    with path.open("a") as file:
-        file.write("one more\nhalf a li")
-    assert log.new() == ["one more"]
-
-
-def test_that_an_output_that_is_not_there_yet_has_no_lines(tmp_path):
-    assert OutputLog(tmp_path / "trainer.log").new() == []
-
-
-def test_that_an_output_that_cannot_be_read_says_so_once(tmp_path):
-    log = OutputLog(tmp_path)
-    assert "cannot be read" in log.new()[0]
-    assert log.new() == []

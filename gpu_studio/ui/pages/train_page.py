@@ -7,43 +7,49 @@ from typing import Final
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.event_parts import Mend
 from gpu_studio.runs.summary import plan_name
-from gpu_studio.ui.models.card_readout import card_rows
-from gpu_studio.ui.models.figures import count
-from gpu_studio.ui.models.headline import headline
+from gpu_studio.ui.models.card_readout import device_table
 from gpu_studio.ui.models.live_run import LiveRun
 from gpu_studio.ui.models.memory_now import memory_now
 from gpu_studio.ui.models.outcome import outcome
 from gpu_studio.ui.models.readout import readout
+from gpu_studio.ui.models.run_concerns import RunConcerns
+from gpu_studio.ui.pages.train.body import Body
 from gpu_studio.ui.pages.train.charts import Charts
 from gpu_studio.ui.pages.train.details_card import DetailsCard
 from gpu_studio.ui.pages.train.empty import EmptyState
+from gpu_studio.ui.pages.train.gone_banner import GoneBanner
 from gpu_studio.ui.pages.train.header import RunHeader
 from gpu_studio.ui.pages.train.now_panel import NowPanel
 from gpu_studio.ui.pages.train.outcome_banner import OutcomeBanner
 from gpu_studio.ui.pages.train.stop_banner import StopBanner
+from gpu_studio.ui.pages.train.warnings_strip import WarningsStrip
 from gpu_studio.ui.settings import Settings
 from gpu_studio.ui.theme.manager import ThemeManager
-from gpu_studio.ui.theme.tokens import GRID
 
 TICK_MS: Final = 100
 # Figures that change more often than this cannot be read.
 TICKS_A_FIGURE: Final = 3
-_BETWEEN = 12
-_DETAILS_HEIGHT = 260
 
 
 class TrainPage(QWidget):
     """Shows one run, live or ended, and asks things of its trainer.
 
-    `state_changed` brings the state of the run shown, `status` what there is to say of it in a line, and
-    `resume_requested` the path of a run that a person wants to go on with. While the page is hidden nothing is drawn.
+    `state_changed` brings the state of the run shown, `status` what there is to say of it in a line, `told` a message
+    and its tone. `resume_requested` brings the path of a run that a person wants to go on with, `resuming` also the
+    checkpoint, `mend_requested` also a change of its plan; `runs_wanted` asks for the list of runs. While the page is
+    hidden nothing is drawn.
     """
 
     resume_requested = Signal(str)
+    resuming = Signal(str, str)
+    mend_requested = Signal(str, object)
+    told = Signal(str, str)
+    runs_wanted = Signal()
     state_changed = Signal(str)
     status = Signal(str)
 
@@ -57,12 +63,15 @@ class TrainPage(QWidget):
         self.header = RunHeader(theme)
         self.outcome, self.stop_offer = OutcomeBanner(), StopBanner()
         self.charts, self.now, self.details = Charts(theme, settings), NowPanel(theme), DetailsCard(theme)
+        self.warnings, self.concerns, self.gone = WarningsStrip(theme), RunConcerns(self), GoneBanner()
         self._timer = QTimer(self)
         self._timer.setInterval(TICK_MS)
         self._timer.timeout.connect(self._tick)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(EmptyState())
-        self._stack.addWidget(self._filled())
+        above = (self.header, self.gone, self.warnings, self.outcome, self.stop_offer)
+        self._body = Body(above, self.charts, self.now, self.details)
+        self._stack.addWidget(self._body)
         self._connect()
 
     # What there is to see
@@ -79,7 +88,7 @@ class TrainPage(QWidget):
 
     def show_run(self, directory: RunDirectory) -> None:
         """Show this run, from its first event, in the place of the one before."""
-        self.close_run()
+        self._leave_run()
         self._run = run = LiveRun(directory, self)
         run.state_changed.connect(self._show_state)
         run.waiting_changed.connect(self._show_waiting)
@@ -93,14 +102,22 @@ class TrainPage(QWidget):
         self.header.restart(plan_name(directory))
         self.outcome.show_outcome(None)
         self.stop_offer.show_stopper(None)
+        self.concerns.follow(run)
+        self.gone.follow(run)
         self._stack.setCurrentIndex(1)
         run.start()
         if self.isVisible():
             self._timer.start()
 
     def close_run(self) -> None:
-        """Show no run. Its trainer goes on as it is."""
+        """Show no run, and leave what is asked of checkpoints. Its trainer goes on as it is."""
+        self._leave_run()
+        self.details.desk.close()
+
+    def _leave_run(self) -> None:
         self._timer.stop()
+        self.concerns.follow(None)
+        self.gone.follow(None)
         if self._run is not None:
             self._run.close()
             self._run.deleteLater()
@@ -172,42 +189,31 @@ class TrainPage(QWidget):
         run = self._run
         if run is None:
             return
-        if run.record.revision != self._shown_record:
-            self._shown_record = run.record.revision
+        shown = self._shown_record, self._shown_revision
+        self._shown_record, self._shown_revision = run.record.revision, run.history.revision
+        if run.history.revision != shown[1]:
+            self.header.show_progress(run)
+            self._show_line()
+            self.charts.loss.name_curves(run.history)
+            self.now.set_live(run.live)
+            self.now.set_devices(memory_now(run.history))
+        if (self._shown_record, self._shown_revision) != shown:
             self._show_readout()
-        if run.history.revision == self._shown_revision:
-            return
-        self._shown_revision = run.history.revision
-        self._show_line()
-        self.header.set_progress(run.history.progress)
-        self.charts.loss.name_curves(run.history)
-        self.now.set_live(run.live)
-        self.now.set_devices(memory_now(run.history))
-        self._show_readout()
 
     def _show_line(self) -> None:
-        run = self._run
-        if run is None:
-            return
-        if run.problem:
-            self.header.line.set_text(run.problem)
-        elif run.state is None:
-            self.header.line.set_text(f"reading the run… {count(run.history.revision)} events")
-        else:
-            waiting = run.waiting_for
-            self.header.line.set_text(waiting or headline(run.history), waiting or headline(run.history, short=True))
-        if run.history.plan:
-            self.header.name.setText(run.history.plan)
+        if self._run is not None:
+            self.header.show_line(self._run)
 
     def _show_readout(self) -> None:
         if self._run is not None:
             run, moment, metric = self._run, self.charts.time.cursor, self.charts.metrics.chosen
             found = readout(run.history, run.calls, moment, metric)
-            rows = card_rows(run.history, run.record, self.charts.devices.view, moment)
-            self.now.set_readout(found and replace(found, rows=(*found.rows, *rows)))
+            table, marked = device_table(run.history, run.record, moment), tuple(self.charts.told_at_cursor())
+            self.now.set_readout(found and replace(found, devices=table, marked=marked))
 
     def _show_state(self, state: str) -> None:
         self.header.set_state(self._run.state if self._run else None)
+        self._draw()
         self._show_line()
         self.state_changed.emit(state)
 
@@ -240,44 +246,39 @@ class TrainPage(QWidget):
         self.stop_offer.escalate_pressed.connect(self._escalate)
         self.outcome.resume_pressed.connect(self._request_resume)
         self.outcome.details_pressed.connect(self._show_details)
+        self.outcome.mend_pressed.connect(self._request_mend)
+        self.details.room_wanted.connect(self._body.make_room)
+        self.concerns.changed.connect(lambda: self.warnings.show_concerns(self.concerns.concerns))
+        self.concerns.begun.connect(self.status)
+        self.gone.runs_wanted.connect(self.runs_wanted)
+        self.warnings.dismissed.connect(self.concerns.dismiss)
+        self.details.desk.resuming.connect(self.resuming)
+        self.details.desk.told.connect(self.told)
+        self.charts.files.told.connect(self.told)
+        self.now.told.connect(self.told)
+        self.charts.copy_asked.connect(self.now.copy_figures)
+        self.details.log_file.told.connect(self.told)
+        self.details.desk.said.connect(self._refresh_details)
         self.charts.time.cursor_changed.connect(self._show_readout)
         self.charts.metrics.metric_changed.connect(self._show_readout)
-        self.charts.devices.view_changed.connect(self._show_readout)
 
     def _escalate(self) -> None:
         if self._run is not None:
             self._run.escalate_stop()
 
+    def _request_mend(self, mend: Mend) -> None:
+        if self._run is not None:
+            self.mend_requested.emit(str(self._run.run.path), mend)
+
     def _request_resume(self) -> None:
         if self._run is not None:
             self.resume_requested.emit(str(self._run.run.path))
 
+    def _refresh_details(self) -> None:
+        if self._run is not None:
+            self.details.refresh(self._run)
+
     def _show_details(self) -> None:
         """Open the details, with room to read them."""
         self.details.show_details()
-        room = sum(self._split.sizes())
-        wanted = max(min(_DETAILS_HEIGHT, room // 2), self._split.sizes()[1])
-        self._split.setSizes([room - wanted, wanted])
-
-    def _filled(self) -> QWidget:
-        beside = QWidget()
-        row = QHBoxLayout(beside)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(_BETWEEN)
-        row.addWidget(self.charts, 1)
-        row.addWidget(self.now)
-        self._split = split = QSplitter(Qt.Orientation.Vertical)
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(_BETWEEN)
-        split.addWidget(beside)
-        split.addWidget(self.details)
-        split.setStretchFactor(0, 1)
-        split.setStretchFactor(1, 0)
-        holder = QWidget()
-        column = QVBoxLayout(holder)
-        column.setContentsMargins(22, 2 * GRID, 22, 2 * GRID)
-        column.setSpacing(_BETWEEN)
-        for widget in (self.header, self.outcome, self.stop_offer):
-            column.addWidget(widget)
-        column.addWidget(split, 1)
-        return holder
+        self._body.make_room()

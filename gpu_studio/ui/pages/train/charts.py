@@ -1,84 +1,206 @@
-"""The plots of a run under each other, on one time axis."""
+"""The plots of a run under each other, on one axis."""
 
 from __future__ import annotations
 
+from typing import Final
+
+from PySide6.QtCore import QElapsedTimer, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from gpu_studio.runs.history import History
 from gpu_studio.ui.models.live_run import LiveRun
 from gpu_studio.ui.pages.train.device_plot import DevicePlot
 from gpu_studio.ui.pages.train.loss_plot import LossPlot
-from gpu_studio.ui.pages.train.marks import marks, marks_version
+from gpu_studio.ui.pages.train.marks import marks, marks_version, pauses, throttled
 from gpu_studio.ui.pages.train.metric_plot import MetricPlot
-from gpu_studio.ui.settings import Settings
+from gpu_studio.ui.pages.train.plot_files import PlotFiles
+from gpu_studio.ui.pages.train.plot_menu import add_menu
+from gpu_studio.ui.settings import Setting, Settings
 from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.widgets.plots.ruler import AxisKind, Ruler, StepClock
 from gpu_studio.ui.widgets.plots.time_plot import TimePlot
 from gpu_studio.ui.widgets.plots.time_view import TimeView
 from gpu_studio.ui.widgets.plots.time_window import Extent
 
+AXES: Final[dict[AxisKind, str]] = {"time": "by time", "step": "by step", "epoch": "by epoch"}
+AXIS = Setting("train/axis", "time", "What the plots of a run count along their axis: time, step or epoch.")
+TALL: Final = 660
+"""Pixels from which on four plots under each other can be read."""
 _BETWEEN = 12
+_LONGEST_MS = 2
 
 
 class Charts(QWidget):
-    """Loss, metric and devices of one run. `refresh` draws what has changed since the last time, and nothing else."""
+    """Loss, metric and devices of one run. `refresh` draws what has changed since the last time, and nothing else.
+
+    `axis_changed` brings what is counted along the axis from now on; the choice is remembered in `settings`.
+    `copy_asked` says that the values at the crosshair shall be copied. `files` copies and saves the plots. Where there
+    is room for it, a second plot of the devices shows another of their figures.
+    """
+
+    axis_changed = Signal(str)
+    copy_asked = Signal()
 
     def __init__(self, theme: ThemeManager, settings: Settings | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._settings = settings
         self.time = TimeView(self)
-        self.loss = LossPlot(theme, self.time)
-        self.metrics = MetricPlot(theme, self.time)
+        self.loss = LossPlot(theme, self.time, settings)
+        self.metrics = MetricPlot(theme, self.time, settings)
         self.devices = DevicePlot(theme, self.time, settings)
+        self.second = DevicePlot(theme, self.time, settings, first="utilisation", name="second figure of the devices")
+        self.device_plots = (self.devices, self.second)
         self._shown: dict[str, object] = {}
+        self._clock = StepClock()
+        self._turn = 0
+        self._run: LiveRun | None = None
+        self._axis = _known(settings.get(AXIS) if settings else AXIS.default)
+        self.files = PlotFiles(self.time, lambda: self._run, settings, self)
+        self._lay_out(theme)
+        self._entered: TimePlot = self.loss
+        self.loss.axis.set_choices({str(kind): words for kind, words in AXES.items()}, self._axis, self.set_axis)
+        self.metrics.hide()
+        self.second.hide()
+
+    def _lay_out(self, theme: ThemeManager) -> None:
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(_BETWEEN)
-        for plot, share in zip(self.plots, (6, 5, 6), strict=True):
-            column.addWidget(plot, share)
+        named = ((self.loss, "loss"), (self.metrics, "metric"), *((plot, plot.name) for plot in self.device_plots))
+        for plot, name in named:
+            column.addWidget(plot, 5 if plot is self.metrics else 6)
+            add_menu(plot, name, self.files, self.time, theme)
+            plot.canvas.entered.connect(lambda plot=plot: self._enter(plot))
+            plot.canvas.copy_asked.connect(self.copy_asked)
         self.devices.canvas.show_times(True)
-        self.metrics.hide()
+        self.second.canvas.show_times(True)
+        for one, other in (self.device_plots, self.device_plots[::-1]):
+            one.legend.hidden_changed.connect(lambda one=one, other=other: other.legend.adopt(one.legend.hidden))
 
     @property
-    def plots(self) -> tuple[TimePlot, TimePlot, TimePlot]:
-        """The plots from the top."""
-        return self.loss, self.metrics, self.devices
+    def plots(self) -> tuple[TimePlot, ...]:
+        """The plots that there is room for, from the top."""
+        return (self.loss, self.metrics, self.devices, *((self.second,) if self.tall else ()))
+
+    @property
+    def tall(self) -> bool:
+        """Whether there is room for a second plot of the devices."""
+        return self.height() >= TALL
+
+    @property
+    def entered(self) -> TimePlot:
+        """The plot that a person has used last, if it can be seen."""
+        return self._entered if self._entered.isVisible() else self.loss
+
+    @property
+    def axis(self) -> AxisKind:
+        """What is counted along the axis."""
+        return self._axis
+
+    def set_axis(self, axis: str) -> None:
+        """Count time, steps or epochs along the axis of all plots, from now on and in every window to come."""
+        self._axis = _known(axis)
+        if self._settings is not None:
+            self._settings.set(AXIS, self._axis)
+        self.loss.axis.show_choice(self._axis)
+        if self._run is not None:
+            self._rule(self._run.history)
+        self.axis_changed.emit(self._axis)
 
     def restart(self) -> None:
         """Forget the run that was shown."""
         self._shown.clear()
+        self._run, self._clock = None, StepClock()
         self.time.restart()
-        self.devices.restart()
+        for plot in self.device_plots:
+            plot.restart()
         self.loss.forget()
         self.metrics.forget()
         self.metrics.hide()
 
     def refresh(self, run: LiveRun) -> None:
         """Draw what is new of the run."""
-        history = run.history
+        history, self._run = run.history, run
         self.loss.follow.setVisible(run.live)
+        if self._is_new("axis", (history.losses.total, self._axis, history.model is None)):
+            self._rule(history)
         self.time.set_extent(Extent(history.seconds or 0.0, run.live))
         if self._is_new("steps", history.losses.total):
             self.loss.show_steps(history)
-        if self._is_new("epochs", len(history.epochs)):
+        if self._is_new("epochs", (len(history.epochs), history.epochs.last)):
             self.loss.show_epochs(history)
             self.metrics.show_epochs(history)
             self.metrics.setVisible(self.metrics.chosen is not None)
-        if self._is_new("devices", _devices_version(run)):
-            self.devices.show_devices(history, run.record)
-        if self._is_new("marks", marks_version(history)):
-            found = marks(history)
-            for plot in self.plots:
-                plot.canvas.set_marks(found)
-        for plot in self.plots:
-            plot.refresh()
+        if self._is_new("devices", (self.tall, *_devices_version(run))):
+            for plot in self.device_plots if self.tall else (self.devices,):
+                plot.show_devices(history, run.record)
+        self._refresh_marks(run)
+        self._take_turns()
 
     def draw(self) -> None:
         """Draw at once, whenever it was drawn last."""
         for plot in self.plots:
             plot.draw_soon()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Show the second plot of the devices where there is room for it."""
+        super().resizeEvent(event)
+        if self.tall == self.second.isHidden():
+            self.second.setVisible(self.tall)
+            self.devices.canvas.show_times(not self.tall)
+            if self._run is not None:
+                self.refresh(self._run)
+
+    def told_at_cursor(self) -> list[str]:
+        """What is marked where the crosshair is, in words; nothing without one."""
+        cursor, backdrop = self.time.cursor, self.devices.canvas.backdrop
+        return [] if cursor is None else backdrop.told_at(backdrop.x_of(self.time.ruler.place(cursor)))
+
+    def _enter(self, plot: TimePlot) -> None:
+        self._entered = plot
+
+    def _take_turns(self) -> None:
+        """Draw what is new; where that takes long, one plot now and the next with the next tick."""
+        clock = QElapsedTimer()
+        clock.start()
+        for _ in self.plots:
+            self._turn = (self._turn + 1) % len(self.plots)
+            self.plots[self._turn].refresh()
+            if clock.hasExpired(_LONGEST_MS):
+                return
+
+    def _refresh_marks(self, run: LiveRun) -> None:
+        if self._is_new("marks", (self.tall, run.reading, marks_version(run.history, run.record))):
+            # Of a run that is still being read not every change is known: a pause might seem to last for ever.
+            found, paused = marks(run.history, run.record), [] if run.reading else pauses(run.history)
+            held = throttled(run.history, run.record)
+            for above in (self.loss, self.metrics):
+                above.canvas.set_marks(found, paused)
+            for plot in self.device_plots:
+                plot.canvas.set_marks(found, [*paused, *held])
+                plot.show_throttled(held if plot is self.plots[-1] else ())
+
+    def _rule(self, history: History) -> None:
+        self.time.set_ruler(_ruler(self._axis, self._clock, history))
+
     def _is_new(self, what: str, version: object) -> bool:
         before = self._shown.get(what)
         self._shown[what] = version
         return before != version
+
+
+def _known(axis: str) -> AxisKind:
+    return next((kind for kind in AXES if kind == axis), "time")
+
+
+def _ruler(axis: AxisKind, clock: StepClock, history: History) -> Ruler:
+    """The ruler of a run. Epochs cannot be counted before it is known how many steps they have: steps are, then."""
+    losses, started, model = history.losses, history.started, history.model
+    per = float(model.steps_per_epoch) if model is not None and axis == "epoch" else 1.0
+    kind: AxisKind = "step" if axis == "epoch" and (model is None or not per) else axis
+    origin, first = (started.time, float(started.from_step)) if started is not None else (0.0, 0.0)
+    return clock.ruler(kind, losses.column("time"), losses.column("step"), origin, first, per or 1.0)
 
 
 def _devices_version(run: LiveRun) -> tuple[object, ...]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTabBar, QWidget
 
 from gpu_studio.runs.history import History
+from gpu_studio.runs.run_cards import run_cards
 from gpu_studio.ui.models.card_figures import Figure
 from gpu_studio.ui.models.card_record import CardRecord
-from gpu_studio.ui.models.run_cards import run_cards
 from gpu_studio.ui.pages.train.drawing import Drawing
 from gpu_studio.ui.pages.train.figure_lines import figure_drawing
+from gpu_studio.ui.pages.train.hidden_curves import remember_hidden
 from gpu_studio.ui.pages.train.memory_lines import memory_drawing
 from gpu_studio.ui.settings import Setting, Settings
 from gpu_studio.ui.theme.manager import ThemeManager
@@ -20,16 +22,20 @@ from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.option import Option
 from gpu_studio.ui.widgets.painted_line import PaintedLine
 from gpu_studio.ui.widgets.plots.gestures import HELP
+from gpu_studio.ui.widgets.plots.marks import Span
 from gpu_studio.ui.widgets.plots.scale import BYTES, PERCENT, WATTS, Scale
 from gpu_studio.ui.widgets.plots.time_plot import TimePlot
 from gpu_studio.ui.widgets.plots.time_view import TimeView
+from gpu_studio.ui.widgets.tag import Tag
 
 CARDS = Setting("train/cards", "auto", "Whether the memory plot shows the cards: auto, shown or hidden.")
+HIDDEN: Setting[tuple[str, ...]] = Setting("train/hidden-devices", (), "Devices whose curves are hidden.")
 VIEWS: Final[dict[Figure, tuple[str, Scale]]] = {
     "memory": ("Memory", BYTES),
     "utilisation": ("Utilisation", PERCENT),
     "power": ("Power", WATTS),
 }
+_UNITS: Final[dict[Figure, str]] = {"memory": "bytes", "utilisation": "%", "power": "W"}
 _ABOUT_CARDS = "Draw all that is in use there, for any program: faintly, in the colour of the device"
 _WANTED: Final[dict[str, bool | None]] = {"shown": True, "hidden": False}
 
@@ -37,15 +43,22 @@ _WANTED: Final[dict[str, bool | None]] = {"shown": True, "hidden": False}
 class DevicePlot(TimePlot):
     """A tab for each figure; in the memory's a switch for what is in use on the card beside TensorFlow's part of it.
 
-    `view_changed` says that another tab is shown. The switch is remembered in `settings`, where there are any.
+    The switch is remembered in `settings`, where there are any. It begins with the figure `first`; its parts are told
+    from those of another such plot by its `name`.
     """
 
-    view_changed = Signal()
-
     def __init__(
-        self, theme: ThemeManager, time: TimeView, settings: Settings | None = None, parent: QWidget | None = None
+        self,
+        theme: ThemeManager,
+        time: TimeView,
+        settings: Settings | None = None,
+        parent: QWidget | None = None,
+        *,
+        first: Figure = "memory",
+        name: str = "devices",
     ) -> None:
-        self.tabs = _tabs()
+        self.name, self._first = name, first
+        self.tabs = _tabs(name)
         super().__init__("Memory", theme, time, parent, nothing="no sample in sight")
         self._settings = settings
         self._cards = settings.get(CARDS) if settings else CARDS.default
@@ -56,11 +69,15 @@ class DevicePlot(TimePlot):
         self.cards.hide()
         self.caption = PaintedLine(theme, "caption", side=Qt.AlignmentFlag.AlignRight)
         self.options.setSpacing(GRID)
+        self.throttled = Tag(theme)
         self.options.addWidget(self.caption, 1)
+        self.options.addWidget(self.throttled)
         self.options.addWidget(self.cards)
         self.canvas.set_scale(BYTES)
+        remember_hidden(self, HIDDEN, settings)
         self.tabs.currentChanged.connect(self._choose_view)
         self._offer(["memory", "utilisation"])
+        self._choose_view()
 
     @property
     def view(self) -> Figure:
@@ -74,9 +91,15 @@ class DevicePlot(TimePlot):
             self._offer(_views(history, record))
             self._show(self._drawing(history, record), history.started.time)
 
+    def show_throttled(self, held: Sequence[Span]) -> None:
+        """Name the newest while in which clocks were held down, and how many there were."""
+        more = f" · {len(held) - 1} more" if len(held) > 1 else ""
+        self.throttled.set_text(f"{held[-1].words}{more}" if held else "")
+
     def restart(self) -> None:
         """Forget the run that was shown."""
         self._shown = None
+        self.throttled.set_text("")
         self.caption.set_text("")
         self.cards.hide()
         self.clear()
@@ -94,6 +117,8 @@ class DevicePlot(TimePlot):
     def _show(self, drawing: Drawing, origin: float) -> None:
         self.show_curves({line.name: line.style for line in drawing.lines})
         for line in drawing.lines:
+            self.belong(line.name, *(line.belongs or (line.name,)))
+            self.head(line.name, f"{line.what} ({_UNITS[self.view]})")
             self.feed(line.name, line.times, line.values, origin, line.longest_gap)
         self.canvas.set_nothing(drawing.nothing)
         self.canvas.set_limits(drawing.limits)
@@ -118,7 +143,6 @@ class DevicePlot(TimePlot):
         self.set_title(title)
         self.canvas.set_scale(scale)
         self._again()
-        self.view_changed.emit()
 
     def _again(self) -> None:
         if self._shown is not None:
@@ -129,7 +153,7 @@ class DevicePlot(TimePlot):
         """Offer these figures, and keep showing the one that is shown if it is among them."""
         if views == self._views:
             return
-        shown = self.view if self._views else "memory"
+        shown = self.view if self._views else self._first
         self.tabs.blockSignals(True)
         for view in self._views:
             if view not in views:
@@ -149,9 +173,9 @@ def _views(history: History, record: CardRecord) -> list[Figure]:
     return ["memory", "utilisation", "power"] if record.figures.has("power", powered) else ["memory", "utilisation"]
 
 
-def _tabs() -> QTabBar:
+def _tabs(name: str) -> QTabBar:
     tabs = QTabBar()
-    tabs.setAccessibleName("Figure of the devices that is plotted")
+    tabs.setAccessibleName(f"Figure that is plotted of the {name}")
     tabs.setToolTip(HELP)
     tabs.setDrawBase(False)
     # As low as the titles of the plots above: height is what these plots are short of.

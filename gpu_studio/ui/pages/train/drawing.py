@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
+from gpu_studio.runs.run_cards import RunCard
 from gpu_studio.ui.models.card_figures import HOST, Figure
 from gpu_studio.ui.models.card_record import CardRecord
-from gpu_studio.ui.models.run_cards import RunCard
 from gpu_studio.ui.theme.palette import mix
 from gpu_studio.ui.theme.tokens import Tokens
 from gpu_studio.ui.widgets.plots.backdrop import Limit
@@ -20,17 +20,25 @@ from gpu_studio.ui.widgets.plots.legend import Entry
 
 # The card's line goes with that of its logical device, in its colour and dash, and stands behind it.
 _FAINT: Final = 0.65
+CPU_OF_HOST: Final = "CPU of the host"
+_WHAT: Final[dict[Figure, str]] = {"memory": "whole card", "utilisation": "utilisation", "power": "power"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """One curve: times in seconds since 1970, shape (points,), and as many values."""
+    """One curve: times in seconds since 1970, shape (points,), and as many values.
+
+    It goes when all the names of the legend that it `belongs` to are hidden; its own where there are none.
+    `what` it shows stands over its column in a table.
+    """
 
     name: str
     style: Style
     times: Array
     values: Array
     longest_gap: float = math.inf
+    belongs: tuple[str, ...] = ()
+    what: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,14 +76,22 @@ def faint_style_of(place: int | None) -> Style:
 def card_lines(record: CardRecord, cards: Sequence[RunCard], figure: Figure, *, faint: bool = False) -> list[Line]:
     """What the cards showed, each in the colour and dash of the first device carved from it."""
     style = faint_style_of if faint else style_of
-    lines = [_recorded(record, card.key, figure, style(card.places[0])) for card in cards]
-    return [line for line in lines if line is not None]
+    found = []
+    for card in cards:
+        line = _recorded(record, card.key, figure, style(card.places[0]))
+        if line is not None:
+            names = card.devices if figure == "memory" else (card.label,)
+            found.append(replace(line, belongs=names, what=f"{card.label} {_WHAT[figure]}"))
+    return found
 
 
 def host_lines(record: CardRecord, figure: Figure, *, faint: bool = False) -> list[Line]:
     """What the host showed; none if that was not recorded."""
     line = _recorded(record, HOST, figure, faint_style_of(None) if faint else style_of(None))
-    return [] if line is None else [line]
+    if line is None:
+        return []
+    name = "whole host" if figure == "memory" else CPU_OF_HOST
+    return [replace(line, belongs=(name,), what=f"host {_WHAT[figure]}")]
 
 
 def not_recorded(record: CardRecord, *, begins: bool) -> str:

@@ -7,11 +7,20 @@ from typing import Final
 
 from gpu_studio.hardware.picture import CardNow
 from gpu_studio.runs.history import History
+from gpu_studio.runs.run_cards import RunCard, run_cards, uses_cards
 from gpu_studio.ui.models.card_figures import HOST, Figure
 from gpu_studio.ui.models.card_readout import TEXTS
 from gpu_studio.ui.models.card_record import CardRecord
-from gpu_studio.ui.models.run_cards import RunCard, run_cards, uses_cards
-from gpu_studio.ui.pages.train.drawing import Drawing, card_lines, host_lines, joined, not_recorded, simulated, style_of
+from gpu_studio.ui.pages.train.drawing import (
+    CPU_OF_HOST,
+    Drawing,
+    card_lines,
+    host_lines,
+    joined,
+    not_recorded,
+    simulated,
+    style_of,
+)
 from gpu_studio.ui.widgets.plots.legend import Entry
 
 MOST_VALUES: Final = 4
@@ -54,7 +63,7 @@ def _host_drawing(record: CardRecord, figure: Figure) -> Drawing:
     lines = host_lines(record, figure)
     return Drawing(
         lines=lines,
-        entries=[Entry("CPU of the host", style_of(None), text)] if lines else (),
+        entries=[Entry(CPU_OF_HOST, style_of(None), text)] if lines else (),
         caption=("all cores together, for any program", "all cores together") if lines else ("", ""),
         nothing=not_recorded(record, begins=True) or "no figure in sight",
     )

@@ -7,6 +7,11 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QVBoxLayout, QWidget
 
 from gpu_studio.runs.events import State
+from gpu_studio.ui.models import figures
+from gpu_studio.ui.models.eta import SettledEta
+from gpu_studio.ui.models.headline import headline
+from gpu_studio.ui.models.live_run import LiveRun
+from gpu_studio.ui.pages.train.thin_bar import ThinBar
 from gpu_studio.ui.theme.icons import icon
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.states import LIVE
@@ -34,6 +39,7 @@ class RunHeader(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._state: State | None = None
+        self._eta = SettledEta()
         self.name = Elided(role="heading")
         self.badge = Badge(theme)
         self.line = PaintedLine(theme)
@@ -42,6 +48,7 @@ class RunHeader(QWidget):
         self.bar.setRange(0, _PARTS)
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName("Progress of the run")
+        self.epoch_bar = ThinBar(theme)
         self._make_buttons()
         self._lay_out()
         theme.changed.connect(self._paint)
@@ -51,8 +58,27 @@ class RunHeader(QWidget):
         """Show another run, of which only its name is known."""
         self.name.setText(name)
         self.line.set_text("")
+        self._eta.restart()
         self.set_progress(None)
         self.set_state(None)
+
+    def show_line(self, run: LiveRun) -> None:
+        """Say how far the run is, what is being waited for, or why it cannot be read."""
+        if run.problem:
+            self.line.set_text(run.problem)
+        elif run.reading:
+            self.line.set_text(f"reading the run… {figures.percent(run.share_read)}")
+        else:
+            waiting, left = run.waiting_for, self._eta.words
+            short = headline(run.history, left, short=True)
+            self.line.set_text(waiting or headline(run.history, left), waiting or short)
+        if run.history.plan:
+            self.name.setText(run.history.plan)
+
+    def show_progress(self, run: LiveRun) -> None:
+        """Show how far the run is and its epoch, and learn how long it still takes."""
+        self._eta.follow(run.history)
+        self.set_progress(run.history.progress, run.history.epoch_progress if run.live else None)
 
     def set_state(self, state: State | None) -> None:
         """Show this state, and only the buttons that mean something in it."""
@@ -70,9 +96,12 @@ class RunHeader(QWidget):
             button.setVisible(state in LIVE)
         self._paint()
 
-    def set_progress(self, share: float | None) -> None:
-        """Fill the bar up to `share` (0 to 1); None is not known yet."""
+    def set_progress(self, share: float | None, of_epoch: float | None = None) -> None:
+        """Fill the bar up to `share` (0 to 1), and the thin one under it up to that `of_epoch`; None is not known."""
         self.bar.setValue(round((share or 0.0) * _PARTS))
+        self.epoch_bar.set_share(of_epoch)
+        told = [f"{words} {figures.percent(part)}" for words, part in (("run", share), ("epoch", of_epoch)) if part]
+        self.bar.setToolTip(", ".join(told))
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Leave room for the headline beside a long name."""
@@ -108,7 +137,11 @@ class RunHeader(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID + 4)
         column.addLayout(row)
-        column.addWidget(self.bar)
+        bars = QVBoxLayout()
+        bars.setSpacing(2)
+        bars.addWidget(self.bar)
+        bars.addWidget(self.epoch_bar)
+        column.addLayout(bars)
 
     def _paint(self) -> None:
         tokens = self._theme.tokens

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
+from PySide6.QtGui import QColor, QResizeEvent, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from gpu_studio.runs.history import Level, LogLine
@@ -17,6 +17,8 @@ from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 
 MOST_LINES = 10_000
+LEVELS: tuple[Level, ...] = ("info", "warning", "error")
+_LONGEST = 4000
 _SIGNS: dict[Level, str] = {"info": "", "warning": "⚠ ", "error": "✘ "}
 
 
@@ -30,11 +32,12 @@ class Line:
 
 def told(line: LogLine) -> Line:
     """A line of the events, with its time of day and a sign for its level."""
-    return Line(f"{figures.clock(line.time)}  {_SIGNS[line.level]}{line.message}", line.level)
+    message = line.message if len(line.message) <= _LONGEST else f"{line.message[:_LONGEST]}…"
+    return Line(f"{figures.clock(line.time)}  {_SIGNS[line.level]}{message}", line.level)
 
 
 class LogView(QPlainTextEdit):
-    """The newest ten thousand lines that hold the filter's words.
+    """The newest ten thousand lines, of which those are shown that hold the filter's words and have its level.
 
     While `following`, the newest line stays in sight. Scrolling up ends that, scrolling to the end begins it again.
     """
@@ -46,12 +49,13 @@ class LogView(QPlainTextEdit):
         self._theme = theme
         self._lines: deque[Line] = deque(maxlen=MOST_LINES)
         self._filter = ""
+        self._least: Level = "info"
         self._following = True
         self.setReadOnly(True)
         self.setFont(font("mono"))
         self.setMaximumBlockCount(MOST_LINES)
         self.setUndoRedoEnabled(False)
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self.setTabChangesFocus(True)
         self.document().setDocumentMargin(1)
         self.verticalScrollBar().actionTriggered.connect(self._note_scroll)
@@ -86,7 +90,20 @@ class LogView(QPlainTextEdit):
         self._filter = text
         self._rebuild()
 
+    def set_level(self, least: Level) -> None:
+        """Show only lines of this level and of graver ones."""
+        self._least = least
+        self._rebuild()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Keep the newest line in sight, if it was."""
+        super().resizeEvent(event)
+        if self._following:
+            self._to_end()
+
     def _wanted(self, line: Line) -> bool:
+        if LEVELS.index(line.level) < LEVELS.index(self._least):
+            return False
         text = line.text.casefold()
         return all(word in text for word in self._filter.casefold().split())
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from PySide6.QtGui import QActionGroup
-from PySide6.QtWidgets import QMenu, QWidget
+import math
+
+from PySide6.QtWidgets import QWidget
 
 from gpu_studio.runs.history import History
 from gpu_studio.ui.models import figures
+from gpu_studio.ui.pages.train.hidden_curves import remember_hidden
+from gpu_studio.ui.pages.train.smoothing_option import MOST, SmoothingOption
+from gpu_studio.ui.settings import Setting, Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.palette import mix
 from gpu_studio.ui.theme.tokens import Tokens
+from gpu_studio.ui.widgets.choice_option import ChoiceOption
 from gpu_studio.ui.widgets.option import Option
 from gpu_studio.ui.widgets.plots.curve import Style
 from gpu_studio.ui.widgets.plots.legend import Entry
@@ -17,8 +22,9 @@ from gpu_studio.ui.widgets.plots.scale import LINEAR, LOG
 from gpu_studio.ui.widgets.plots.time_plot import TimePlot
 from gpu_studio.ui.widgets.plots.time_view import TimeView
 
-SMOOTHINGS = (0.0, 0.3, 0.6, 0.9, 0.97)
-SMOOTHING = 0.6
+SMOOTHING = Setting("train/smoothing", "0.6", "How much the curve of the loss is smoothed: from 0 to 0.99.")
+LOGARITHMIC = Setting("train/logarithmic", "no", "Whether the axis of the loss is logarithmic: yes or no.")
+HIDDEN: Setting[tuple[str, ...]] = Setting("train/hidden-losses", (), "Curves of the loss that are hidden.")
 _FAINT = 0.32
 
 
@@ -39,24 +45,48 @@ STEPS, TRAIN, VALIDATION = Style(_faint), Style(_train), Style(validation, dots=
 
 
 class LossPlot(TimePlot):
-    """Loss over time, with a switch for a logarithmic axis, a choice of smoothing, and a switch to follow."""
+    """Loss over time, with a switch for a logarithmic axis, a choice of smoothing, and a switch to follow.
 
-    def __init__(self, theme: ThemeManager, time: TimeView, parent: QWidget | None = None) -> None:
+    `axis` offers what is counted along the axis of all plots. What is chosen here is remembered in `settings`.
+    """
+
+    def __init__(
+        self, theme: ThemeManager, time: TimeView, settings: Settings | None = None, parent: QWidget | None = None
+    ) -> None:
         super().__init__("Loss", theme, time, parent, nothing="no step in sight")
-        self.add_curve("steps", STEPS)
+        self._settings = settings
+        self.add_curve("steps", STEPS).breaks = True
         self._smoothed = self.add_curve("train", TRAIN)
+        self._smoothed.breaks = True
         self.add_curve("validation", VALIDATION)
+        self.belong("steps", "train")
+        self.head("steps", "loss")
+        self.head("validation", "val_loss")
+        remember_hidden(self, HIDDEN, settings)
         self.log = Option.switch("log", theme, "Logarithmic axis for the loss")
-        self.log.toggled.connect(self._set_log)
-        self.smoothing = Option("", theme, "How much the curve of the steps is smoothed")
-        self.smoothing.set_menu(self._smoothing_menu())
+        self.smoothing = SmoothingOption(theme)
+        self.axis = ChoiceOption(theme, "What the plots count along their axis")
+        self.all = Option("show all", theme, "Only a part is shown: show the whole run (0, or a double click)")
         self.follow = Option.switch("follow", theme, "Keep the newest in sight", on=True)
+        self._offer_options()
+        self._connect_options()
+        self.log.setChecked(self._remembered(LOGARITHMIC) == "yes")
+        self.set_smoothing(_weight(self._remembered(SMOOTHING)))
+
+    def _offer_options(self) -> None:
+        self.options.addStretch(1)
+        for option in (self.all, self.log, self.smoothing, self.axis, self.follow):
+            self.options.addWidget(option)
+        self.all.hide()
+
+    def _connect_options(self) -> None:
+        time = self._time
+        self.log.toggled.connect(self._set_log)
+        self.smoothing.chosen.connect(self.choose_smoothing)
+        self.all.clicked.connect(time.show_all)
         self.follow.clicked.connect(time.set_follow)
         time.follow_changed.connect(self.follow.setChecked)
-        self.options.addStretch(1)
-        for option in (self.log, self.smoothing, self.follow):
-            self.options.addWidget(option)
-        self.set_smoothing(SMOOTHING)
+        time.window_changed.connect(lambda: self.all.setVisible(not time.window.whole))
 
     def show_steps(self, history: History) -> None:
         """Feed the curves of the steps."""
@@ -80,22 +110,33 @@ class LossPlot(TimePlot):
         self.set_legend(entries)
 
     def set_smoothing(self, weight: float) -> None:
-        """Smooth the curve of the steps by this weight, 0 not at all."""
+        """Smooth the curve of the steps by this weight, from 0 (not at all) to 0.99."""
         self._smoothed.smoothing = weight
-        self.smoothing.set_text(f"smooth {weight:g}" if weight else "not smoothed")
+        self.smoothing.show_weight(weight)
         self.draw_soon()
+
+    def choose_smoothing(self, weight: float) -> None:
+        """The same, and remember it."""
+        self.set_smoothing(weight)
+        self._remember(SMOOTHING, f"{weight:g}")
 
     def _set_log(self, on: bool) -> None:
         self.canvas.set_scale(LOG if on else LINEAR)
+        self._remember(LOGARITHMIC, "yes" if on else "no")
         self.draw_soon()
 
-    def _smoothing_menu(self) -> QMenu:
-        menu = QMenu("Smoothing", self)
-        group = QActionGroup(menu)
-        for weight in SMOOTHINGS:
-            action = menu.addAction(f"{weight:g}" if weight else "none")
-            action.setCheckable(True)
-            action.setChecked(weight == SMOOTHING)
-            action.triggered.connect(lambda _=False, weight=weight: self.set_smoothing(weight))
-            group.addAction(action)
-        return menu
+    def _remembered(self, setting: Setting[str]) -> str:
+        return self._settings.get(setting) if self._settings else setting.default
+
+    def _remember(self, setting: Setting[str], value: str) -> None:
+        if self._settings is not None:
+            self._settings.set(setting, value)
+
+
+def _weight(text: str) -> float:
+    """A weight from a file that a person may have written."""
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = float(SMOOTHING.default)
+    return min(max(weight, 0.0), MOST) if math.isfinite(weight) else float(SMOOTHING.default)

@@ -1,40 +1,186 @@
-"""What happened in a run, as marks on its time axis."""
+"""What happened in a run, as marks and shaded spans on its time axis."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Final
+
 import numpy as np
 
+from gpu_studio.runs.events import Checkpoint
 from gpu_studio.runs.history import History
-from gpu_studio.ui.widgets.plots.backdrop import Marks
-from gpu_studio.ui.widgets.plots.decimate import Array
+from gpu_studio.runs.run_cards import RunCard, run_cards
+from gpu_studio.ui.models import figures
+from gpu_studio.ui.models.card_record import CardRecord
+from gpu_studio.ui.units import duration
+from gpu_studio.ui.widgets.plots.decimate import Array, Indices
+from gpu_studio.ui.widgets.plots.marks import MarkKind, Marks, Span
+
+JUMP: Final = 2.0
+"""A learning rate that at least doubles or halves from one step to the next has jumped; a schedule glides."""
+_LEAST_OF_GREATEST: Final = 1e-3
+_LEAST_RISE: Final = 0.1
+_MOST_CARDS: Final = 4
+_TAIL: Final = 4096
+"""Newest losses that are looked at at each tick: one that is no number is seldom alone."""
 
 
-def marks(history: History) -> Marks:
-    """Epoch ends, checkpoints still kept, warnings and a bad end, in seconds after the run's start, sorted."""
+def marks(history: History, record: CardRecord) -> list[Marks]:
+    """Epoch ends, checkpoints still kept, jumps of the learning rate, errors and warnings, a bad end, from the back."""
     if history.started is None:
-        return {}
+        return []
+    found = [
+        *_of_training(history, history.started.time),
+        *_of_trouble(history, record, history.started.time),
+    ]
+    return [each for each in found if len(each.times)]
+
+
+def spans(history: History, record: CardRecord) -> list[Span]:
+    """When the run was paused, and when the clocks of its cards were held down."""
+    return [*pauses(history), *throttled(history, record)]
+
+
+def pauses(history: History) -> list[Span]:
+    """When the run was paused; a pause that goes on ends with the newest event."""
+    if history.started is None:
+        return []
+    start, found, since = history.started.time, [], None
+    for change in history.states:
+        if since is not None and change.state != "paused":
+            found.append(_pause(since - start, change.time - start))
+            since = None
+        elif since is None and change.state == "paused":
+            since = change.time
+    if since is not None:
+        found.append(_pause(since - start, max(history.last_time or since, since) - start))
+    return found
+
+
+def throttled(history: History, record: CardRecord) -> list[Span]:
+    """When the clocks of the run's cards were held down, and by what."""
+    if history.started is None:
+        return []
     start = history.started.time
-    ended_badly = history.state in ("failed", "lost") and history.last_time is not None
-    return {
-        "epoch": history.epochs.times - start,
-        "checkpoint": _times([saved.time - start for saved in history.checkpoints]),
-        "warning": _times([warned.time - start for warned in history.warnings]),
-        "error": _times([(history.last_time or start) - start] if ended_badly else []),
-    }
+    cards = _cards(history, record)
+    return [
+        Span("throttled", held.start - start, held.end - start, _held_words(held.reason, held.start, held.end, who))
+        for held in record.events.together(cards)
+        for who in [[cards[key] for key in held.cards]]
+    ]
 
 
-def marks_version(history: History) -> tuple[object, ...]:
-    """Changes exactly when `marks` gives others."""
+def marks_version(history: History, record: CardRecord) -> tuple[object, ...]:
+    """Changes whenever `marks` or `spans` would give others; cheap to ask for at each tick."""
     newest = history.checkpoints[-1].name if history.checkpoints else ""
+    missing = ~np.isfinite(history.losses.column("loss")[-_TAIL:])
     return (
         history.started is None,
-        len(history.epochs),
-        len(history.checkpoints),
-        newest,
-        len(history.warnings),
-        history.state in ("failed", "lost"),
+        history.epochs.last,
+        (len(history.checkpoints), newest),
+        history.warnings[-1] if history.warnings else None,
+        (history.states[-1] if history.states else None, history.state),
+        len(jumps(history.learning_rates.column("value"))),
+        int(np.count_nonzero(missing)),
+        round(history.last_time or 0.0) if history.state == "paused" else 0,
+        (record.events.revision, len(record.known)),
     )
 
 
-def _times(seconds: list[float]) -> Array:
-    return np.sort(np.array(seconds, dtype=np.float64))
+def jumps(rates: Array) -> Indices:
+    """The numbers of the points at which a learning rate has jumped; `rates` has the shape (points,).
+
+    What is next to nothing beside the greatest rate of the run is left out, and so is the slow rise of a warm-up.
+    """
+    if len(rates) < 2:
+        return np.empty(0, dtype=np.intp)
+    before, after, greatest = rates[:-1], rates[1:], float(np.nanmax(rates))
+    fell = (after * JUMP <= before) & (before >= _LEAST_OF_GREATEST * greatest)
+    rose = (after >= JUMP * before) & (after >= _LEAST_RISE * greatest)
+    return np.flatnonzero(fell | rose) + 1
+
+
+def begins_missing(losses: Array) -> Indices:
+    """The numbers of the points from which on losses, shape (points,), are no finite numbers."""
+    missing = ~np.isfinite(losses)
+    return np.flatnonzero(missing & ~np.concatenate(([False], missing[:-1])))
+
+
+def _cards(history: History, record: CardRecord) -> dict[str, RunCard]:
+    """The run's cards by the key that samples have; those of which it has a part, too: what befalls them befalls it."""
+    found = {card.key: card for card in run_cards(history.devices, record.known)}
+    for facts in list(record.known.values()):
+        for part in facts.instances:
+            if part.card in found:
+                found.setdefault(facts.card, found[part.card])
+    return found
+
+
+def _of_training(history: History, start: float) -> list[Marks]:
+    saved, rates = sorted(history.checkpoints, key=lambda each: each.time), history.learning_rates
+    best = next((each for each in reversed(saved) if each.best), None)
+    others = [each for each in saved if each is not best]
+    at = jumps(rates.column("value"))
+    values = rates.column("value")
+    changes = [(float(values[place - 1]), float(values[place])) for place in at.tolist()]
+    return [
+        Marks("epoch", history.epochs.times - start, _epoch_words(history)),
+        Marks("rate", rates.column("time")[at] - start, lambda number: _rate_words(*changes[number])),
+        _told("checkpoint", [(each.time - start, _saved_words(each)) for each in others]),
+        _told("best", [(best.time - start, _best_words(best.epoch, best.step, best.value))] if best else []),
+    ]  # fmt: skip
+
+
+def _of_trouble(history: History, record: CardRecord, start: float) -> list[Marks]:
+    cards = _cards(history, record)
+    befell = [each for each in record.events.happened if each.card in cards]
+    losses = history.losses
+    at = begins_missing(losses.column("loss"))
+    steps = losses.column("step")[at]
+    bad = history.state in ("failed", "lost") and history.last_time is not None
+    end = [((history.last_time or start) - start, f"{history.state}: {history.reason}".rstrip(": "))] if bad else []
+    return [
+        _told("warning", [(each.time - start, f"warning: {each.message}") for each in history.warnings]),
+        _told("xid", [(each.time - start, f"{cards[each.card].label}: {each.words}") for each in befell]),
+        Marks("missing", losses.column("time")[at] - start,
+              lambda number: f"loss is not a number from step {figures.count(float(steps[number]))} on"),
+        _told("error", end),
+    ]  # fmt: skip
+
+
+def _told(kind: MarkKind, happened: Sequence[tuple[float, str]]) -> Marks:
+    ordered = sorted(happened)
+    times = np.array([time for time, _ in ordered], dtype=np.float64)
+    return Marks(kind, times, lambda number: ordered[number][1])
+
+
+def _epoch_words(history: History) -> Callable[[int], str]:
+    def words(number: int) -> str:
+        row = history.epochs.rows[number]
+        told = [f"{name} {figures.value(value)}" for name, value in row.metrics.items() if name in ("loss", "val_loss")]
+        return ", ".join((f"epoch {row.epoch} ends", *told)).replace("val_loss", "val loss")
+
+    return words
+
+
+def _rate_words(before: float, after: float) -> str:
+    return f"learning rate from {figures.rate(before)} to {figures.rate(after)}"
+
+
+def _saved_words(saved: Checkpoint) -> str:
+    return f"checkpoint of epoch {saved.epoch}, step {figures.count(saved.step)}"
+
+
+def _best_words(epoch: int, step: int, value: float | None) -> str:
+    reached = f": {figures.value(value)}" if value is not None else ""
+    return f"best checkpoint, epoch {epoch}, step {figures.count(step)}{reached}"
+
+
+def _pause(start: float, end: float) -> Span:
+    return Span("paused", start, end, f"paused for {duration(end - start)}")
+
+
+def _held_words(reason: str, start: float, end: float, cards: Sequence[RunCard]) -> str:
+    names = ", ".join(card.label for card in cards[:_MOST_CARDS])
+    more = f" and {len(cards) - _MOST_CARDS} more" if len(cards) > _MOST_CARDS else ""
+    return f"{reason} {figures.clock(start)}–{figures.clock(end)} · {names}{more}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from gpu_studio.runs.history import History
+from gpu_studio.runs.run_cards import run_cards, uses_cards
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.card_record import CardRecord
 from gpu_studio.ui.models.memory_now import DeviceMemoryNow, memory_now
-from gpu_studio.ui.models.run_cards import run_cards, uses_cards
 from gpu_studio.ui.pages.train.drawing import (
     Drawing,
     Line,
@@ -38,7 +38,7 @@ def memory_drawing(history: History, record: CardRecord, wanted: bool | None = N
     word = _word(history) if cards else ""
     entries = [Entry(device.name, style_of(device.place)) for device in devices]
     if shown:
-        entries.append(Entry(word, faint_style_of(None)))
+        entries.append(Entry(word, faint_style_of(None), fixed=True))
     return Drawing(
         lines=(*(cards if shown else ()), *_device_lines(history, devices)),
         entries=entries,
@@ -76,7 +76,9 @@ def _device_lines(history: History, devices: list[DeviceMemoryNow]) -> list[Line
     lines = []
     for device in sorted(devices, key=lambda device: device.place is not None):
         series = history.memory[device.name]
-        lines.append(Line(device.name, style_of(device.place), series.times, series.current))
+        lines.append(
+            Line(device.name, style_of(device.place), series.times, series.current, what=f"{device.name} in use")
+        )
     return lines
 
 

@@ -7,7 +7,9 @@ from PySide6.QtWidgets import QComboBox, QWidget
 
 from gpu_studio.runs.history import History
 from gpu_studio.ui.models import figures
+from gpu_studio.ui.pages.train.hidden_curves import remember_hidden
 from gpu_studio.ui.pages.train.loss_plot import validation
+from gpu_studio.ui.settings import Setting, Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import Tokens
 from gpu_studio.ui.widgets.plots.curve import Style
@@ -21,6 +23,7 @@ def _train(tokens: Tokens) -> str:
     return tokens.accent
 
 
+HIDDEN: Setting[tuple[str, ...]] = Setting("train/hidden-metrics", (), "Curves of a metric that are hidden.")
 TRAIN, VALIDATION = Style(_train, dots=True), Style(validation, dots=True)
 
 
@@ -29,10 +32,13 @@ class MetricPlot(TimePlot):
 
     metric_changed = Signal()
 
-    def __init__(self, theme: ThemeManager, time: TimeView, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: ThemeManager, time: TimeView, settings: Settings | None = None, parent: QWidget | None = None
+    ) -> None:
         super().__init__("Metric", theme, time, parent, nothing="no end of an epoch in sight")
         self.add_curve("train", TRAIN)
         self.add_curve("validation", VALIDATION)
+        remember_hidden(self, HIDDEN, settings)
         self._history: History | None = None
         self.choice = QComboBox()
         self.choice.setAccessibleName("Metric that is shown")
@@ -54,6 +60,8 @@ class MetricPlot(TimePlot):
         metric = self.chosen
         if history.started is None or metric is None:
             return
+        self.head("train", metric)
+        self.head("validation", f"val_{metric}")
         times, start = history.epochs.times, history.started.time
         self.feed("train", times, history.epochs.metric(metric), start)
         self.feed("validation", times, history.epochs.metric(f"val_{metric}"), start)

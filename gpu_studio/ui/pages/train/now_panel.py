@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from gpu_studio.ui.models.memory_now import DeviceMemoryNow
@@ -11,15 +12,21 @@ from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.card import Card
 from gpu_studio.ui.widgets.device_meter import DeviceMeter
-from gpu_studio.ui.widgets.figure_list import FigureList
 from gpu_studio.ui.widgets.labels import Label
+from gpu_studio.ui.widgets.value_table import ValueTable
 
 WIDTH = 230
 NOW, ENDED = "NOW", "AT THE END"
+NO_FIGURES = "There are no figures to copy yet: wait for the first step."
 
 
 class NowPanel(Card):
-    """Meters of the devices over the figures of a moment; they scroll where there is no room for all."""
+    """Meters of the devices over the figures of a moment; they scroll where there is no room for all.
+
+    `told` brings a message and its tone.
+    """
+
+    told = Signal(str, str)
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__("", parent)
@@ -27,8 +34,12 @@ class NowPanel(Card):
         self.setFixedWidth(WIDTH)
         self._theme = theme
         self._meters: dict[str, DeviceMeter] = {}
-        self.figures = FigureList(theme)
-        self._column = QVBoxLayout()
+        self.figures = ValueTable(theme)
+        self.figures.copy_asked.connect(self.copy_figures)
+        self._holder = QWidget()
+        self._holder.setObjectName("plain")
+        self._column = QVBoxLayout(self._holder)
+        self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(0)
         self.body.setContentsMargins(2 * GRID, GRID + 4, GRID, GRID + 4)
         self.title = Label(NOW, "section")
@@ -62,6 +73,16 @@ class NowPanel(Card):
         """Show these figures under the devices."""
         self.figures.set_readout(readout)
         self._fit()
+        self._make_way()
+
+    def copy_figures(self) -> None:
+        """Put the figures of the moment on the clipboard, as a spreadsheet takes them."""
+        found = self.figures.readout
+        if found is None:
+            self.told.emit(NO_FIGURES, "bad")
+            return
+        QGuiApplication.clipboard().setText("".join("\t".join(cells) + "\n" for cells in found.lines()))
+        self.told.emit(f"The figures ({found.title}) are on the clipboard.", "plain")
 
     def _make_meters(self, devices: list[DeviceMemoryNow]) -> None:
         for meter in self._meters.values():
@@ -78,6 +99,17 @@ class NowPanel(Card):
             self._fit()
         return super().eventFilter(watched, event)
 
+    def _make_way(self) -> None:
+        """Where there is no room for both, the meters of now give way to the figures of the moment pointed at."""
+        found, needed = self.figures.readout, sum(meter.sizeHint().height() for meter in self.meters)
+        past = found is not None and found.past
+        away = past and needed + self.figures.sizeHint().height() + GRID > self._scroll.height()
+        if away == self._holder.isVisibleTo(self):
+            self._holder.setVisible(not away)
+            self.title.setVisible(not away)
+            for place, share in zip((1, 3), (1, 0) if not away else (0, 1), strict=True):
+                self._inside.setStretch(place, share)
+
     def _fit(self) -> None:
         room = self._scroll.height() - self.figures.sizeHint().height() - GRID // 2
         dense = sum(meter.height_if(dense=False) for meter in self.meters) > room
@@ -87,12 +119,13 @@ class NowPanel(Card):
     def _scroller(self) -> QScrollArea:
         inside = QWidget()
         inside.setObjectName("plain")
-        outer = QVBoxLayout(inside)
+        self._inside = outer = QVBoxLayout(inside)
         outer.setContentsMargins(0, 0, GRID, 0)
         outer.setSpacing(GRID // 2)
-        outer.addLayout(self._column)
+        outer.addWidget(self._holder)
         outer.addStretch(1)
         outer.addWidget(self.figures)
+        outer.addStretch(0)
         scroller = QScrollArea()
         scroller.setWidget(inside)
         scroller.setWidgetResizable(True)

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
-import numpy as np
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPolygonF
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 
 from gpu_studio.ui.theme.fonts import font
-from gpu_studio.ui.theme.palette import mix
 from gpu_studio.ui.theme.tokens import Tokens
 from gpu_studio.ui.widgets.plots.decimate import Array
+from gpu_studio.ui.widgets.plots.mark_painting import paint_marks, paint_span
+from gpu_studio.ui.widgets.plots.marks import Marks, Span, ends, told_at
+from gpu_studio.ui.widgets.plots.ruler import TIME, Ruler
 from gpu_studio.ui.widgets.plots.scale import LINEAR, Scale
-from gpu_studio.ui.widgets.plots.ticks import clock_ticks, time_ticks
+from gpu_studio.ui.widgets.plots.ticks import clock_ticks
 from gpu_studio.ui.widgets.plots.time_window import TimeWindow
 
-MarkKind = Literal["epoch", "checkpoint", "warning", "error"]
-Marks = Mapping[MarkKind, Array]
-"""For each kind of mark the sorted moments, in seconds after the run's start."""
-
 _LABEL_GAP = 8
-_NEAREST_MARKS = 6.0
 _PIXELS_PER_ROW = 30
 _MOST_ROWS = 5
+_REACH = 6.0
 _LEAST_FOR_TWO_ROWS = 28
 _LEAST_FOR_LIMIT = 60
 _PIXELS_PER_TIME = 110
@@ -41,10 +37,10 @@ class Limit:
 
 @dataclass(slots=True)
 class Backdrop:
-    """Paints itself into `area`, which shows `window` of time and the heights from `low` to `high`.
+    """Paints itself into `area`, which shows `window` of what `ruler` counts, and the heights from `low` to `high`.
 
-    Where there are no heights to show, `empty` says so in words. Moments are named as time since the start, or, where
-    `clock` gives the start in seconds since 1970, by the clock.
+    Where there are no heights to show, `empty` says so in words; `note` is what is to be known of those shown. Places
+    are named as the ruler does it, or, where `clock` gives the start in seconds since 1970, by the clock.
     """
 
     tokens: Tokens
@@ -53,9 +49,12 @@ class Backdrop:
     low: float = 0.0
     high: float = 1.0
     scale: Scale = LINEAR
-    marks: Marks = field(default_factory=dict)
+    ruler: Ruler = TIME
+    marks: Sequence[Marks] = ()
+    spans: Sequence[Span] = ()
     limits: Sequence[Limit] = ()
     empty: str = ""
+    note: str = ""
     times_shown: bool = False
     focused: bool = False
     clock: float | None = None
@@ -64,6 +63,7 @@ class Backdrop:
         """Paint everything; `whole` is the surface with the room for labels around `area`."""
         painter.fillRect(whole, QColor(self.tokens.surface))
         painter.setFont(font("caption"))
+        self._paint_spans(painter)
         self._paint_line(painter, self.area.bottom(), self.tokens.line)
         if self.empty:
             painter.setPen(QColor(self.tokens.muted))
@@ -74,6 +74,8 @@ class Backdrop:
             self._paint_times(painter)
         self._paint_marks(painter)
         self._paint_limits(painter)
+        if self.note:
+            self._paint_note(painter)
         if self.focused:
             painter.setPen(QColor(self.tokens.accent))
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -85,16 +87,16 @@ class Backdrop:
         least = 2 if self.area.height() >= _LEAST_FOR_TWO_ROWS else 1
         return max(min(int(self.area.height() // _PIXELS_PER_ROW), _MOST_ROWS), least)
 
-    def x_of(self, time: float) -> float:
-        """Where a moment lies, in pixels."""
-        return self.area.left() + (time - self.window.start) / self.window.span * self.area.width()
+    def x_of(self, place: float) -> float:
+        """Where a place of the axis lies, in pixels."""
+        return self.area.left() + (place - self.window.start) / self.window.span * self.area.width()
 
     def y_of(self, height: float) -> float:
         """Where a height lies, in pixels."""
         return self.area.bottom() - (height - self.low) / (self.high - self.low) * self.area.height()
 
-    def time_at(self, x: float) -> float:
-        """The moment under a pixel."""
+    def place_at(self, x: float) -> float:
+        """The place of the axis under a pixel."""
         return self.window.start + (x - self.area.left()) / max(self.area.width(), 1.0) * self.window.span
 
     def _paint_line(self, painter: QPainter, y: float, colour: str) -> None:
@@ -114,67 +116,53 @@ class Backdrop:
         metrics = QFontMetricsF(painter.font())
         count = max(int(self.area.width() // _PIXELS_PER_TIME), 1)
         start, end = self.window.start, self.window.end
-        named = time_ticks(start, end, count) if self.clock is None else clock_ticks(start, end, count, self.clock)
+        named = (
+            self.ruler.ticks(start, end, count) if self.clock is None else clock_ticks(start, end, count, self.clock)
+        )
         for time, text in named:
             width = metrics.horizontalAdvance(text) + 2
             left = min(max(self.x_of(time) - width / 2, self.area.left()), self.area.right() - width)
             painter.drawText(QPointF(left, self.area.bottom() + metrics.ascent() + 5), text)
 
     def _paint_limits(self, painter: QPainter) -> None:
+        for limit in self.limits:
+            self._paint_line(painter, round(self.y_of(limit.value)), self.tokens.bad)
+
+    def paint_limit_names(self, painter: QPainter) -> None:
+        """Name each limit at its right end, over the line where there is room, where the plot is high enough."""
+        if self.area.height() < _LEAST_FOR_LIMIT or not self.limits:
+            return
+        painter.setFont(font("caption"))
         metrics = QFontMetricsF(painter.font())
         for limit in self.limits:
-            y = round(self.y_of(limit.value))
-            self._paint_line(painter, y, self.tokens.bad)
-            if self.area.height() < _LEAST_FOR_LIMIT:
-                continue  # no room between the line and the curves
-            width = metrics.horizontalAdvance(limit.text)
-            label = QRectF(self.area.right() - width - 4, y + 2, width + 4, metrics.height())
+            y, width = round(self.y_of(limit.value)), metrics.horizontalAdvance(limit.text) + 4
+            above = y - metrics.height() - 2
+            top = above if above >= self.area.top() else y + 2
+            label = QRectF(self.area.right() - width, top, width, metrics.height())
             painter.fillRect(label, QColor(self.tokens.surface))
+            painter.setPen(QColor(self.tokens.bad))
             painter.drawText(label, Qt.AlignmentFlag.AlignCenter, limit.text)
 
+    def _paint_note(self, painter: QPainter) -> None:
+        painter.setPen(QColor(self.tokens.muted))
+        room = self.area.adjusted(8, 2, -8, 0)
+        painter.drawText(room, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight, self.note)
+
+    def told_at(self, x: float) -> list[str]:
+        """What is marked near a pixel, in words, a line each."""
+        place, reach = self.place_at(x), _REACH / max(self.area.width(), 1.0) * self.window.span
+        return told_at(self.marks, self.spans, self.ruler, place, reach)
+
+    def _paint_spans(self, painter: QPainter) -> None:
+        for span, (start, end) in zip(self.spans, ends(self.spans, self.ruler), strict=True):
+            paint_span(painter, self.tokens, self.area, span, (self.x_of(start), self.x_of(end)))
+
     def _paint_marks(self, painter: QPainter) -> None:
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for kind, times in self.marks.items():
-            for x in self._places(times):
-                _MARK_PAINTERS[kind](self, painter, x)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        for marks in self.marks:
+            paint_marks(painter, self.tokens, self.area, marks.kind, self.pixels_of(marks))
 
-    def _places(self, times: Array) -> list[float]:
-        """Where marks of one kind are drawn: those in the window, of those that would lie upon each other the first."""
-        first, last = np.searchsorted(times, (self.window.start, self.window.end))
-        x = self.area.left() + (times[first:last] - self.window.start) / self.window.span * self.area.width()
-        apart = np.diff(x // _NEAREST_MARKS, prepend=-1) > 0
-        return [float(place) for place in x[apart]]
-
-    def _paint_epoch(self, painter: QPainter, x: float) -> None:
-        painter.setPen(QColor(mix(self.tokens.muted, self.tokens.surface, 0.7)))
-        painter.drawLine(QLineF(round(x) + 0.5, self.area.bottom() - 5, round(x) + 0.5, self.area.bottom()))
-
-    def _paint_checkpoint(self, painter: QPainter, x: float) -> None:
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(self.tokens.accent))
-        y = self.area.bottom()
-        painter.drawPolygon(QPolygonF([QPointF(x, y - 4), QPointF(x + 4, y), QPointF(x, y + 4), QPointF(x - 4, y)]))
-
-    def _paint_warning(self, painter: QPainter, x: float) -> None:
-        self._paint_upright(painter, x, self.tokens.warning, Qt.PenStyle.DashLine)
-
-    def _paint_error(self, painter: QPainter, x: float) -> None:
-        self._paint_upright(painter, x, self.tokens.bad, Qt.PenStyle.SolidLine)
-
-    def _paint_upright(self, painter: QPainter, x: float, colour: str, style: Qt.PenStyle) -> None:
-        """A line from bottom to top, with a small triangle that points at it from above."""
-        top = self.area.top()
-        painter.setPen(QPen(QColor(mix(colour, self.tokens.surface, 0.7)), 1, style))
-        painter.drawLine(QLineF(round(x) + 0.5, top, round(x) + 0.5, self.area.bottom()))
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(colour))
-        painter.drawPolygon(QPolygonF([QPointF(x - 4, top - 2), QPointF(x + 4, top - 2), QPointF(x, top + 5)]))
-
-
-_MARK_PAINTERS = {
-    "epoch": Backdrop._paint_epoch,  # noqa: SLF001 - the table belongs to the class
-    "checkpoint": Backdrop._paint_checkpoint,  # noqa: SLF001
-    "warning": Backdrop._paint_warning,  # noqa: SLF001
-    "error": Backdrop._paint_error,  # noqa: SLF001
-}
+    def pixels_of(self, marks: Marks) -> Array:
+        """Where marks of one kind are drawn: those in the window that stand apart."""
+        first, places = marks.seen(self.ruler, self.window.start, self.window.end)
+        pixels = self.area.left() + (places - self.window.start) / self.window.span * self.area.width()
+        return pixels[marks.drawn(first, pixels)]

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import pyqtgraph as pg
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QFocusEvent, QPainter, QResizeEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QHelpEvent, QPainter, QResizeEvent
+from PySide6.QtWidgets import QToolTip, QWidget
 
 from gpu_studio.ui.theme.tokens import Tokens
-from gpu_studio.ui.widgets.plots.backdrop import Backdrop, Limit, Marks
+from gpu_studio.ui.widgets.plots.backdrop import Backdrop, Limit
 from gpu_studio.ui.widgets.plots.curve import PlotCurve, Style
 from gpu_studio.ui.widgets.plots.gestures import HELP, Gestures
+from gpu_studio.ui.widgets.plots.marks import Marks, Span
 from gpu_studio.ui.widgets.plots.overlay import Overlay
 from gpu_studio.ui.widgets.plots.scale import Scale
+from gpu_studio.ui.widgets.plots.sight import Sight
 from gpu_studio.ui.widgets.plots.time_view import TimeView
 from gpu_studio.ui.widgets.plots.time_window import TimeWindow
 
 LEFT, TOP, RIGHT = 70, 6, 4
 BOTTOM, BOTTOM_WITH_TIMES = 7, 22
+ALL_HIDDEN = "every curve is hidden: choose one by its name above"
+NONE_ABOVE_ZERO = "no value above 0 in sight: others have no place on a logarithmic axis"
+SOME_NOT_ABOVE_ZERO = "values of 0 and below are not drawn: they have no logarithm"
+UNCROWDED: Final = 8
+"""With more curves than this each is drawn coarser: they hide one another, and each costs its time in every frame."""
 _SMALLEST = (160, 44)
 _NO_HEIGHTS = (0.0, 1.0)
 _BY_KEY = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason, Qt.FocusReason.ShortcutFocusReason)
@@ -29,8 +37,14 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
     """Curves over one time axis. Nothing is drawn anew before `redraw`, but for the crosshair.
 
     Where no curve has a point in sight it says so, in the words of `nothing`.
-    The backdrop is painted into a pixmap that Qt keeps until the ranges, marks or colours change.
+    The backdrop is painted into a pixmap that Qt keeps until the ranges, marks or colours change. `menu_asked` brings
+    the point of the screen at which a menu is wanted, `copy_asked` that the values at the crosshair are; `entered`
+    says that the keys go here.
     """
+
+    menu_asked = Signal(QPoint)
+    copy_asked = Signal()
+    entered = Signal()
 
     def __init__(
         self,
@@ -54,6 +68,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
         for item in self._overlay.items:
             self.addItem(item)
         self._gestures = Gestures(time, self._backdrop, self._overlay, self)
+        self._gestures.copy_asked.connect(self.copy_asked)
         self.installEventFilter(self._gestures)
         self.viewport().installEventFilter(self._gestures)
         time.cursor_changed.connect(self._show_cursor)
@@ -71,6 +86,11 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
     def columns(self) -> int:
         """How many pixels wide the curves' area is, at least 1. On a denser screen, where lines are wider, no more."""
         return max(int(self._backdrop.area.width()), 1)
+
+    @property
+    def curves(self) -> Sequence[PlotCurve]:
+        """The curves, from the backmost."""
+        return self._curves
 
     def add_curve(self, style: Style) -> PlotCurve:
         """A new curve, drawn over those before it."""
@@ -107,9 +127,9 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
         """Say this from the next `redraw` on where no curve has a point in sight."""
         self._nothing = words
 
-    def set_marks(self, marks: Marks) -> None:
-        """Show these moments."""
-        self._backdrop.marks = marks
+    def set_marks(self, marks: Sequence[Marks], spans: Sequence[Span] = ()) -> None:
+        """Show these moments and whiles."""
+        self._backdrop.marks, self._backdrop.spans = marks, spans
         self._repaint_backdrop()
 
     def set_limits(self, limits: Sequence[Limit]) -> None:
@@ -123,11 +143,27 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
         if self._line_width != self._pixel_ratio():
             self._dress_curves()
         window = self._time.window
-        heights = [curve.draw(window, self.columns, self._backdrop.scale) for curve in self._curves]
+        shown = [curve for curve in self._curves if curve.shown]
+        sight = Sight(window, self.columns * UNCROWDED // max(len(shown), UNCROWDED) or 1, self._time.ruler)
+        self._backdrop.ruler = self._time.ruler
+        heights = [curve.draw(sight, self._backdrop.scale) for curve in shown]
         ranges = [found for found in heights if found is not None]
         if ranges:
             ranges += [(limit.value, limit.value) for limit in self._backdrop.limits]
-        self._show_ranges(window, *self._fit(ranges), "" if ranges else self._nothing)
+        self._note(some=bool(ranges))
+        self._show_ranges(window, *self._fit(ranges), "" if ranges else self._words_for_nothing())
+
+    def _words_for_nothing(self) -> str:
+        if self._curves and not any(curve.shown for curve in self._curves):
+            return ALL_HIDDEN
+        return NONE_ABOVE_ZERO if any(curve.shown and curve.left_out for curve in self._curves) else self._nothing
+
+    def _note(self, *, some: bool) -> None:
+        """Say it where some values have no place on the axis."""
+        note = SOME_NOT_ABOVE_ZERO if some and any(curve.shown and curve.left_out for curve in self._curves) else ""
+        if note != self._backdrop.note:
+            self._backdrop.note = note
+            self._repaint_backdrop()
 
     def _pixel_ratio(self) -> float:
         return float(max(round(self.devicePixelRatioF()), 1))
@@ -166,7 +202,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
 
     def _show_cursor(self) -> None:
         moment = self._time.cursor
-        x = None if moment is None else self._backdrop.x_of(moment)
+        x = None if moment is None else self._backdrop.x_of(self._time.ruler.place(moment))
         self._overlay.show_crosshair(self._backdrop.area, x)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
@@ -181,12 +217,30 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
         del rect
         self._backdrop.paint(painter, QRectF(self.rect()))
 
+    def drawForeground(self, painter: QPainter, rect: QRectF) -> None:  # noqa: N802 - Qt's name
+        """Write the names of the limits over the curves, which they could not be read behind."""
+        del rect
+        self._backdrop.paint_limit_names(painter)
+
+    def viewportEvent(self, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """Tell what the mark under the pointer is."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            words = "\n".join(self._backdrop.told_at(event.pos().x()))
+            QToolTip.showText(event.globalPos(), words, self.viewport())
+            return True
+        return bool(super().viewportEvent(event))
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802 - Qt's name
+        """Ask for the plot's menu."""
+        self.menu_asked.emit(event.globalPos())
+
     def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
         """Show that the keys go here."""
         super().focusInEvent(event)
         # A click shows by itself where the focus went; the Tab key does not.
         self._backdrop.focused = event.reason() in _BY_KEY
         self._repaint_backdrop()
+        self.entered.emit()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
         """Show that they no longer do."""

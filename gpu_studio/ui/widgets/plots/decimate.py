@@ -20,12 +20,17 @@ def decimate(x: Array, y: Array, start: float, end: float, columns: int) -> Curv
     The view from `start` to `end` is `columns` (1 or more) pixels wide; `x` is sorted and as long as `y`. Values that
     are not finite are left out. At most `2 * columns + 2` points are left of those inside the view.
     """
+    return decimate_between(x, y, np.linspace(start, end, columns + 1))
+
+
+def decimate_between(x: Array, y: Array, edges: Array) -> Curve:
+    """The same, where the pixel columns begin and end at `edges`, sorted and of the shape (columns + 1,)."""
     finite = np.isfinite(y)
     if not finite.all():
         x, y = x[finite], y[finite]
-    if len(x) <= 2 * columns:
+    if len(x) <= 2 * (len(edges) - 1):
         return x, y
-    starts = column_starts(x, start, end, columns)
+    starts = column_starts(x, edges)
     counts = np.diff(np.append(starts, len(y)))
     kept = np.zeros(len(x), dtype=np.bool_)
     kept[[0, -1]] = True
@@ -41,10 +46,12 @@ def visible(x: Array, y: Array, start: float, end: float) -> Curve:
     return x[first:last], y[first:last]
 
 
-def column_starts(x: Array, start: float, end: float, columns: int) -> Indices:
-    """The indices at which a new pixel column begins, 0 first; what lies outside the view counts as columns too."""
-    edges = np.searchsorted(x, np.linspace(start, end, columns + 1), side="left")
-    starts = np.concatenate(([0], edges))
+def column_starts(x: Array, edges: Array) -> Indices:
+    """The indices at which a new pixel column begins, 0 first; what lies outside the view counts as columns too.
+
+    The columns begin and end at `edges`, shape (columns + 1,).
+    """
+    starts = np.concatenate(([0], np.searchsorted(x, edges, side="left")))
     new = np.append(True, np.diff(starts) > 0)
     return starts[new & (starts < len(x))]
 

@@ -1,9 +1,11 @@
-"""Mouse and keys on a plot: hover, brush, wheel, double click, arrows."""
+"""Mouse and keys on a plot: hover, brush, pan, wheel, double click, arrows."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QWheelEvent
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent, QWheelEvent
 
 from gpu_studio.ui.widgets.plots.backdrop import Backdrop
 from gpu_studio.ui.widgets.plots.overlay import Overlay
@@ -13,17 +15,29 @@ _CLICK_PIXELS = 4
 _WHEEL_STEP = 120.0
 _ZOOM = 0.8
 _PAN = 0.1
+_PAGE = 0.8
+_FAST = 10
 
-HELP = "Drag to zoom, wheel to zoom, double click for all. Keys: arrows, Shift with arrows, +, -, Home, Escape."
+HELP = (
+    "Drag or wheel to zoom, double click for all; Shift with either, or the middle button, to pan. Keys: arrows, Home "
+    "and End move the crosshair (Shift: faster, Ctrl: pan), + and - zoom, 0 shows all, F follows, Escape."
+)
+_SHIFT, _CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
 
 
 class Gestures(QObject):
-    """An event filter for a plot and its viewport that turns what a person does into changes of a `TimeView`."""
+    """An event filter for a plot and its viewport that turns what a person does into changes of a `TimeView`.
+
+    `copy_asked` says that the values at the crosshair shall be copied.
+    """
+
+    copy_asked = Signal()
 
     def __init__(self, time: TimeView, backdrop: Backdrop, overlay: Overlay, parent: QObject) -> None:
         super().__init__(parent)
         self._time, self._backdrop, self._overlay = time, backdrop, overlay
         self._brush_start: float | None = None
+        self._pan_from: float | None = None
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """Take the events that mean something here; leave all others."""
@@ -44,52 +58,78 @@ class Gestures(QObject):
             case QEvent.Type.MouseButtonDblClick:
                 self._time.show_all()
             case QEvent.Type.MouseButtonPress:
-                self._brush_start = x if event.button() == Qt.MouseButton.LeftButton else None
+                self._press(event, x)
             case QEvent.Type.MouseMove:
                 self._hover(x)
             case QEvent.Type.MouseButtonRelease:
                 self._release(x)
         return True
 
+    def _press(self, event: QMouseEvent, x: float) -> None:
+        left = event.button() == Qt.MouseButton.LeftButton
+        pans = event.button() == Qt.MouseButton.MiddleButton or (left and bool(event.modifiers() & _SHIFT))
+        self._pan_from = x if pans else None
+        self._brush_start = x if left and not pans else None
+
     def _hover(self, x: float) -> None:
-        self._time.move_cursor(self._backdrop.time_at(x))
+        if self._pan_from is not None:
+            self._time.pan_share((self._pan_from - x) / max(self._backdrop.area.width(), 1.0))
+            self._pan_from = x
+        self._time.point_at(self._backdrop.place_at(x))
         if self._brush_start is not None and abs(x - self._brush_start) > _CLICK_PIXELS:
             self._overlay.show_band(self._backdrop.area, self._brush_start, x)
 
     def _release(self, x: float) -> None:
-        start, self._brush_start = self._brush_start, None
+        start, self._brush_start, self._pan_from = self._brush_start, None, None
         self._overlay.hide_band()
         if start is not None and abs(x - start) > _CLICK_PIXELS:
-            self._time.zoom(self._backdrop.time_at(start), self._backdrop.time_at(x))
+            self._time.zoom(self._backdrop.place_at(start), self._backdrop.place_at(x))
 
     def _wheel(self, event: QWheelEvent) -> bool:
         turn = event.angleDelta()
-        if abs(turn.x()) > abs(turn.y()):
-            self._time.pan(-turn.x() / _WHEEL_STEP * _PAN * self._time.window.span)
+        sideways = abs(turn.x()) > abs(turn.y())
+        if sideways or event.modifiers() & _SHIFT:
+            self._time.pan_share(-(turn.x() if sideways else turn.y()) / _WHEEL_STEP * _PAN)
         else:
-            centre = self._backdrop.time_at(event.position().x())
+            centre = self._backdrop.place_at(event.position().x())
             self._time.zoom_about(centre, _ZOOM ** (turn.y() / _WHEEL_STEP))
         return True
 
     def _key(self, event: QKeyEvent) -> bool:
-        steps = 10 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1
-        match event.key():
-            case Qt.Key.Key_Left:
-                self._time.nudge_cursor(-steps)
-            case Qt.Key.Key_Right:
-                self._time.nudge_cursor(steps)
-            case Qt.Key.Key_Plus | Qt.Key.Key_Equal:
-                self._time.zoom_about(self._centre(), _ZOOM)
-            case Qt.Key.Key_Minus:
-                self._time.zoom_about(self._centre(), 1 / _ZOOM)
-            case Qt.Key.Key_Home:
-                self._time.show_all()
-            case Qt.Key.Key_Escape:
-                self._time.move_cursor(None)
-            case _:
-                return False
-        return True
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_asked.emit()
+            return True
+        done = self._panning(event) if event.modifiers() & _CONTROL else self._moving(event)
+        if done is not None:
+            done()
+        return done is not None
+
+    def _panning(self, event: QKeyEvent) -> Callable[[], None] | None:
+        shares = {Qt.Key.Key_Left: -_PAN, Qt.Key.Key_Right: _PAN}
+        share = shares.get(Qt.Key(event.key()))
+        return None if share is None else lambda: self._time.pan_share(share)
+
+    def _moving(self, event: QKeyEvent) -> Callable[[], None] | None:
+        time, steps = self._time, _FAST if event.modifiers() & _SHIFT else 1
+        actions: dict[int, Callable[[], None]] = {
+            Qt.Key.Key_Left: lambda: time.nudge_cursor(-steps),
+            Qt.Key.Key_Right: lambda: time.nudge_cursor(steps),
+            Qt.Key.Key_Home: lambda: time.point_at_edge(last=False),
+            Qt.Key.Key_End: lambda: time.point_at_edge(last=True),
+            Qt.Key.Key_PageUp: lambda: time.pan_share(-_PAGE),
+            Qt.Key.Key_PageDown: lambda: time.pan_share(_PAGE),
+            Qt.Key.Key_Plus: lambda: time.zoom_about(self._centre(), _ZOOM),
+            Qt.Key.Key_Equal: lambda: time.zoom_about(self._centre(), _ZOOM),
+            Qt.Key.Key_Minus: lambda: time.zoom_about(self._centre(), 1 / _ZOOM),
+            Qt.Key.Key_0: time.show_all,
+            Qt.Key.Key_A: time.show_all,
+            Qt.Key.Key_F: lambda: time.set_follow(not time.window.follow),
+            Qt.Key.Key_Escape: lambda: time.move_cursor(None),
+        }
+        return actions.get(event.key())
 
     def _centre(self) -> float:
         window = self._time.window
-        return self._time.cursor if self._time.cursor is not None else (window.start + window.end) / 2
+        if self._time.cursor is not None:
+            return self._time.ruler.place(self._time.cursor)
+        return (window.start + window.end) / 2

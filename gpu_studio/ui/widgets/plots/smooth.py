@@ -7,19 +7,20 @@ import numpy as np
 from gpu_studio.ui.widgets.plots.decimate import Array, Curve, column_starts
 
 
-def column_means(x: Array, y: Array, start: float, end: float, columns: int) -> Curve:
-    """The means of the points (x, y) in each of `columns` columns from `start` up to `end`; empty columns are left out.
+def column_means(x: Array, y: Array, edges: Array) -> Curve:
+    """The means of the points (x, y) in each column; empty columns are left out.
 
-    `x` is sorted and as long as `y`. Points outside the view and values that are not finite do not count.
+    The columns begin and end at `edges`, shape (columns + 1,). `x` is sorted and as long as `y`. Points outside the
+    view and values that are not finite do not count.
     """
-    first, last = np.searchsorted(x, (start, end), side="left")
+    first, last = np.searchsorted(x, edges[0], side="left"), np.searchsorted(x, edges[-1], side="right")
     x, y = x[first:last], y[first:last]
     finite = np.isfinite(y)
     if not finite.all():
         x, y = x[finite], y[finite]
-    if len(x) <= columns:
+    if len(x) < len(edges):
         return x, y
-    starts = column_starts(x, start, end, columns)
+    starts = column_starts(x, edges)
     counts = np.diff(np.append(starts, len(x)))
     return np.add.reduceat(x, starts) / counts, np.add.reduceat(y, starts) / counts
 

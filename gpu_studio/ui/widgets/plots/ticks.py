@@ -79,6 +79,18 @@ def time_ticks(start: float, end: float, count: int) -> list[Tick]:
     return [(value, f"{value:.{digits}f} s" if digits else _moment(value)) for value in _multiples(start, end, step)]
 
 
+def count_ticks(low: float, high: float, count: int) -> list[Tick]:
+    """Round whole numbers from `low` to `high`, about `count` of them: `1 500`."""
+    step = max(round_step(high - low, count), 1.0)
+    step = 5.0 if step == 2.5 else step
+    return [(value, _plain(value, 0)) for value in _multiples(low, high, step)]
+
+
+def part_ticks(low: float, high: float, count: int) -> list[Tick]:
+    """The same with halves, tenths and so on where there is room for them: `20`, `20.5`."""
+    return count_ticks(low, high, count) if high - low >= count else linear_ticks(low, high, count)
+
+
 def clock_ticks(start: float, end: float, count: int, origin: float) -> list[Tick]:
     """Round moments of the local day between `start` and `end` seconds after `origin` (since 1970): `14:02:30`."""
     step = _time_step(end - start, count)

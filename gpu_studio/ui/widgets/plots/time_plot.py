@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from PySide6.QtCore import QElapsedTimer
 from PySide6.QtGui import QShowEvent
@@ -56,6 +56,7 @@ class TimePlot(Card):
         self._lay_out()
         theme.changed.connect(self._wear)
         time.window_changed.connect(self.draw_soon)
+        time.ruler_changed.connect(self.draw_soon)
 
     def _lay_out(self) -> None:
         self.body.setContentsMargins(2 * GRID - 2, GRID, 2 * GRID - 2, GRID - 2)
@@ -81,8 +82,13 @@ class TimePlot(Card):
     def add_curve(self, name: str, style: Style) -> PlotCurve:
         """Make the curve called `name`, once."""
         curve = self._curves[name] = self.canvas.add_curve(style)
+        curve.belongs = frozenset({name})
         self._stale = True
         return curve
+
+    def curve_called(self, name: str) -> PlotCurve:
+        """The curve of this name. Raises KeyError if there is none."""
+        return self._curves[name]
 
     def show_curves(self, styles: Mapping[str, Style]) -> None:
         """Have curves with these names and looks, from the backmost; nothing is done where they are there already."""
@@ -107,9 +113,28 @@ class TimePlot(Card):
         for curve in self._curves.values():
             curve.forget()
         self.canvas.set_limits(())
-        self.canvas.set_marks({})
+        self.canvas.set_marks(())
         self.set_legend(())
         self.draw_soon()
+
+    def make_switchable(self, hidden: Iterable[str] = ()) -> None:
+        """Let a person hide curves by their names in the legend; these are hidden at the beginning."""
+        self.legend.make_switchable(hidden)
+        self.legend.hidden_changed.connect(self.draw_soon)
+        self.draw_soon()
+
+    def belong(self, name: str, *names: str) -> None:
+        """Let the curve called `name` go when all of these names are hidden in the legend."""
+        self._curves[name].belongs = frozenset(names)
+
+    def head(self, name: str, heading: str) -> None:
+        """Call the column of the curve `name` so in a table: what it shows, and its unit."""
+        self._curves[name].heading = heading
+
+    @property
+    def curves(self) -> list[PlotCurve]:
+        """The curves, from the backmost."""
+        return list(self._curves.values())
 
     def feed(self, name: str, times: Array, values: Array, origin: float, longest_gap: float = math.inf) -> None:
         """Give a curve its series: sorted times, shape (points,), where `origin` is the run's start.
@@ -145,11 +170,14 @@ class TimePlot(Card):
         self._stale = False
         self._since.restart()
         self.redraws += 1
+        for curve in self._curves.values():
+            curve.show(not curve.belongs <= self.legend.hidden)
         self.canvas.redraw()
 
     def _pause_ms(self) -> float:
         """Sooner than a pixel's worth of time nothing new can be seen, but for the newest pixel itself."""
-        pixel_ms = 1000.0 * self._time.window.span / self.canvas.columns
+        window, ruler = self._time.window, self._time.ruler
+        pixel_ms = 1000.0 * (ruler.second(window.end) - ruler.second(window.start)) / self.canvas.columns
         return min(max(pixel_ms, _SOONEST_MS), _LATEST_MS) - 1
 
     def _wear(self, tokens: Tokens) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 SHORTEST = 1.0
 _SHORTEST_LIVE = 10.0
+"""How much of a live axis is there at least, in what can be seen of it from the nearest."""
 # A live axis grows in steps, so that ticks and grid stand still between them.
 _STEPS = 8
 # So that what happened at the very end does not stand on the edge.
@@ -15,18 +16,23 @@ _MARGIN = 1.015
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How far there is something to see: a run of `duration` seconds, which goes on if it is `live`."""
+    """How far there is something to see: a run of `duration` seconds, which goes on if it is `live`.
+
+    Where the axis counts something else, `duration` is in that; `least` is what can be seen of it from the nearest.
+    """
 
     duration: float = 0.0
     live: bool = True
+    least: float = SHORTEST
 
     @property
     def end(self) -> float:
         """The end of the whole axis: a live one is a round number and has room to grow."""
         if not self.live:
-            return max(self.duration * _MARGIN, SHORTEST)
-        longest = max(self.duration * 1.04, _SHORTEST_LIVE)
-        step = _SHORTEST_LIVE * 2.0 ** math.ceil(math.log2(longest / _SHORTEST_LIVE / _STEPS))
+            return max(self.duration * _MARGIN, self.least)
+        shortest = _SHORTEST_LIVE * self.least
+        longest = max(self.duration * 1.04, shortest)
+        step = shortest * 2.0 ** math.ceil(math.log2(longest / shortest / _STEPS))
         return math.ceil(longest / step) * step
 
 
@@ -63,17 +69,17 @@ def grown(window: TimeWindow, extent: Extent) -> TimeWindow:
 
 
 def zoomed(start: float, end: float, extent: Extent) -> TimeWindow:
-    """From `start` to `end`, in either order, kept inside the axis and at least a second wide.
+    """From `start` to `end`, in either order, kept inside the axis and not too narrow: at least a second wide.
 
     It follows if the newest is in it; the whole axis is `whole`.
     """
-    middle, half = (start + end) / 2, max(abs(end - start), SHORTEST) / 2
+    middle, half = (start + end) / 2, max(abs(end - start), extent.least) / 2
     low, high = max(middle - half, 0.0), min(middle + half, extent.end)
     if low <= 0.0 and high >= extent.end:
         return whole(extent)
-    if high - low < SHORTEST:
-        low = min(max(low, 0.0), extent.end - SHORTEST)
-        high = low + SHORTEST
+    if high - low < extent.least:
+        low = min(max(low, 0.0), extent.end - extent.least)
+        high = low + extent.least
     return TimeWindow(low, high, whole=False, follow=extent.live and high >= extent.duration)
 
 

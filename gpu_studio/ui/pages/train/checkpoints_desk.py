@@ -1,0 +1,142 @@
+"""What is done with the checkpoints of the run that is shown, and what came of it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from gpu_studio.runs.checkpoints import SavedCheckpoint
+from gpu_studio.runs.directory import slug
+from gpu_studio.runs.evaluations import Evaluation, evaluations, keep
+from gpu_studio.runs.events import Checkpoint
+from gpu_studio.runs.history import Level
+from gpu_studio.ui.models import figures
+from gpu_studio.ui.models.checkpoint_jobs import CheckpointJobs, Job
+from gpu_studio.ui.models.checkpoints_model import CheckpointsModel, in_short
+from gpu_studio.ui.models.live_run import LiveRun
+from gpu_studio.ui.pages.train.checkpoints_pane import CheckpointsPane
+
+FILTER = "Keras model (*.keras)"
+
+
+class CheckpointsDesk(QObject):
+    """Does what the pane asks for. `resuming(run path, checkpoint)` asks to go on; `told(text, tone)` says how it went.
+
+    Jobs go on when another run is shown; what comes of them is kept beside the run that they are about. `said` fires
+    when the log of the run that is shown has a new line.
+    """
+
+    said = Signal()
+    resuming = Signal(str, str)
+    told = Signal(str, str)
+
+    def __init__(self, pane: CheckpointsPane, model: CheckpointsModel, window: QWidget) -> None:
+        super().__init__(window)
+        self._pane, self._model, self._window = pane, model, window
+        self._run: LiveRun | None = None
+        self.jobs = CheckpointJobs(self)
+        pane.wanted.connect(self._do)
+        pane.cancelled.connect(self.jobs.cancel)
+        self.jobs.changed.connect(self._show_work)
+        self.jobs.evaluated.connect(self._take_evaluation)
+        self.jobs.saved.connect(self._take_saved)
+        self.jobs.refused.connect(self._take_refused)
+
+    def restart(self, run: LiveRun) -> None:
+        """Show another run's."""
+        self._run = run
+        self._model.set_evaluations(evaluations(run.run))
+        self._show_work()
+
+    def close(self) -> None:
+        """Give up all that is being done."""
+        self.jobs.close()
+
+    # What is asked for
+
+    def _do(self, name: str) -> None:
+        {"resume": self._resume, "evaluate": self._evaluate, "save": self._choose_file, "reveal": self._reveal}[name]()
+
+    def _resume(self) -> None:
+        if self._run is not None:
+            self.resuming.emit(str(self._run.run.path), self._pane.selected[0].name)
+
+    def _evaluate(self) -> None:
+        for job in self._jobs_of():
+            self.jobs.add(job)
+
+    def _choose_file(self) -> None:
+        if self._run is None:
+            return
+        dialog = QFileDialog(self._window, "Save as .keras", str(Path.home()), FILTER)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix("keras")
+        dialog.selectFile(f"{slug(self._run.history.plan)}-{self._pane.selected[0].name}.keras")
+        dialog.setAccessibleName(dialog.windowTitle())
+        # The selection may be another one by then: the newest checkpoint comes on top.
+        chosen = self._jobs_of(Path())
+        dialog.fileSelected.connect(lambda name: self._save(chosen, Path(name)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _save(self, chosen: list[Job], path: Path) -> None:
+        for job in chosen:
+            self.jobs.add(Job(job.run, job.checkpoint, path))
+
+    def _reveal(self) -> None:
+        if self._run is None:
+            return
+        path = self._run.run.checkpoints / self._pane.selected[0].name
+        if not path.is_dir():
+            self.told.emit(f"{path.name} is no longer there: the run keeps its newest checkpoints and the best.", "bad")
+        elif not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))):
+            self.told.emit(f"No file manager answers here. The checkpoint is in {path}", "warning")
+
+    def _jobs_of(self, file: Path | None = None) -> list[Job]:
+        run = self._run.run if self._run else None
+        return [Job(run, _saved(run.checkpoints, one), file) for one in self._pane.selected] if run else []
+
+    # What came of it
+
+    def _show_work(self) -> None:
+        current, jobs = self.jobs.current, self.jobs.jobs
+        more = f", {len(jobs) - 1} more" if len(jobs) > 1 else ""
+        self._pane.show_work(f"{current.words}: {self.jobs.progress or 'starting'}…{more}" if current else "")
+        mine = [job for job in jobs if self._run is not None and job.run == self._run.run]
+        self._model.set_busy({job.checkpoint.name: _busy(job, current) for job in mine if job.file is None})
+
+    def _take_evaluation(self, job: Job, found: Evaluation) -> None:
+        self._say(job, "info", f"{found.checkpoint} evaluated: {in_short(found)}")
+        if self._run is not None and job.run == self._run.run:
+            self._model.add_evaluation(found)
+        try:
+            keep(job.run, found)
+        except OSError as error:
+            self._say(job, "warning", f"This could not be kept beside the run: {error.strerror or error}.")
+
+    def _take_saved(self, job: Job, size: int) -> None:
+        text = f"The model of {job.checkpoint.name} is in {job.file} ({figures.size(size)})."
+        self._say(job, "info", text)
+        self.told.emit(text, "plain")
+
+    def _take_refused(self, job: Job, why: str) -> None:
+        text = f"{job.words.capitalize()} came to nothing: {why}"
+        self._say(job, "error", text)
+        self.told.emit(text, "bad")
+
+    def _say(self, job: Job, level: Level, text: str) -> None:
+        if self._run is not None and job.run == self._run.run:
+            self._run.log.say(time.time(), level, text)
+            self.said.emit()
+
+
+def _saved(folder: Path, told: Checkpoint) -> SavedCheckpoint:
+    return SavedCheckpoint(folder / told.name, told.epoch, told.step, told.best)
+
+
+def _busy(job: Job, current: Job | None) -> str:
+    return "evaluating…" if job == current else "waiting to be evaluated"

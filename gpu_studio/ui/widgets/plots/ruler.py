@@ -1,0 +1,128 @@
+"""What the horizontal axis counts: seconds, or what passes unevenly in them, as training steps do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from gpu_studio.ui.widgets.plots.decimate import Array
+from gpu_studio.ui.widgets.plots.ticks import Tick, count_ticks, part_ticks, time_ticks
+from gpu_studio.ui.widgets.plots.time_window import SHORTEST
+
+AxisKind = Literal["time", "step", "epoch"]
+_FEWEST_STEPS = 4.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ruler:
+    """Places on the axis for the seconds after a run's start, and the other way round; here they are the same."""
+
+    kind: AxisKind = "time"
+
+    @property
+    def least(self) -> float:
+        """How much of the axis can be looked at from the nearest."""
+        return SHORTEST
+
+    def places(self, seconds: Array) -> Array:
+        """The place of each moment, in the shape of `seconds`."""
+        return seconds
+
+    def seconds(self, places: Array) -> Array:
+        """The moment at each place, in the shape of `places`."""
+        return places
+
+    def place(self, second: float) -> float:
+        """The place of one moment."""
+        return float(self.places(np.array([second]))[0])
+
+    def second(self, place: float) -> float:
+        """The moment at one place."""
+        return float(self.seconds(np.array([place]))[0])
+
+    def ticks(self, start: float, end: float, count: int) -> list[Tick]:
+        """Round places from `start` to `end`, about `count` of them, with their names."""
+        return time_ticks(start, end, count)
+
+
+TIME = Ruler()
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class StepRuler(Ruler):
+    """Counts training steps, or epochs of `per` steps each.
+
+    `steps` had been trained at `times` (seconds since 1970), both shape (points,) with at least one, and sorted. In
+    between they are taken to pass evenly; before the first and after the last nothing passes. So what takes time but
+    trains nothing, as a pause does, takes no room. Places count from the step `first`.
+    """
+
+    times: Array
+    steps: Array
+    origin: float
+    first: float
+    per: float = 1.0
+
+    @property
+    def least(self) -> float:
+        """A few steps."""
+        return _FEWEST_STEPS / self.per
+
+    def places(self, seconds: Array) -> Array:
+        """The steps, or epochs, trained at each moment, less those before the first."""
+        return (between(seconds + self.origin, self.times, self.steps) - self.first) / self.per
+
+    def seconds(self, places: Array) -> Array:
+        """When so much had been trained."""
+        return between(places * self.per + self.first, self.steps, self.times) - self.origin
+
+    def ticks(self, start: float, end: float, count: int) -> list[Tick]:
+        """Round steps or epochs, named as they are counted over the whole training."""
+        before = self.first / self.per
+        made = count_ticks if self.kind == "step" else part_ticks
+        return [(at - before, f"{self.kind} {text}") for at, text in made(start + before, end + before, count)]
+
+
+def between(x: Array, known: Array, values: Array) -> Array:
+    """Straight lines between `values` at `known` places, sorted and both of the shape (points,), at the places `x`.
+
+    Outside them it is the first or the last value. The same as `numpy.interp`, which copies what cannot be written to:
+    that would cost a millisecond for each curve of a long run.
+    """
+    after = np.searchsorted(known, x, side="right")
+    right, left = np.minimum(after, len(known) - 1), np.maximum(after - 1, 0)
+    low, high = known[left], known[right]
+    width = high - low
+    share = np.divide(x - low, width, out=np.zeros_like(x), where=width > 0)
+    return values[left] + np.maximum(share, 0.0) * (values[right] - values[left])
+
+
+class StepClock:
+    """When which step was trained, kept sorted. Asked often, it looks only at what is new."""
+
+    def __init__(self) -> None:
+        self._sorted = 0
+        self._ends = (0.0, 0.0)
+
+    def ruler(self, kind: AxisKind, times: Array, steps: Array, origin: float, first: float, per: float = 1.0) -> Ruler:
+        """The ruler of this kind for steps trained at these times, as `StepRuler` takes them, but in any order."""
+        if kind == "time":
+            return TIME
+        if not len(times):
+            times, steps = np.array([origin]), np.array([first])
+        elif not self._in_order(times, steps):
+            # A clock that was put back: the steps in between all happened at the latest time that was told.
+            times, steps = np.maximum.accumulate(times), np.maximum.accumulate(steps)
+        return StepRuler(kind=kind, times=times, steps=steps, origin=origin, first=first, per=per)
+
+    def _in_order(self, times: Array, steps: Array) -> bool:
+        known = self._sorted
+        same = 0 < known <= len(times) and (float(times[0]), float(times[known - 1])) == self._ends
+        begin = known - 1 if same else 0
+        if bool(np.all(np.diff(times[begin:]) >= 0)) and bool(np.all(np.diff(steps[begin:]) >= 0)):
+            self._sorted, self._ends = len(times), (float(times[0]), float(times[-1]))
+            return True
+        self._sorted = 0
+        return False
