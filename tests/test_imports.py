@@ -56,6 +56,8 @@ def test_that_one_file_of_hardware_imports_nvml():
         ("runs/a.py", "def f():\n    import gpu_studio.trainer.loop", "runs may not use trainer"),
         ("trainer/a.py", "from gpu_studio.runs.history import History", "of runs the trainer uses only"),
         ("trainer/a.py", "import gpu_studio.runs", "of runs the trainer uses only"),
+        ("runs/a.py", "from gpu_studio.hardware.nvml import open", "of hardware runs use only"),
+        ("runs/a.py", "import gpu_studio.hardware", "of hardware runs use only"),
         ("trainer/a.py", "import gpu_studio.hardware", "trainer may not use hardware"),
         ("ui/a.py", "import gpu_studio.trainer", "ui may not use trainer"),
         ("cli.py", "import gpu_studio.ui.app", "only inside the function"),
@@ -83,6 +85,7 @@ def test_that_a_forbidden_import_is_found(tree, file, line, reason):
     [
         ("plan/a.py", "import tomllib\nfrom .values import Plan"),
         ("runs/a.py", "from gpu_studio.plan import Plan"),
+        ("runs/a.py", "from gpu_studio.hardware.accounting import account"),
         ("trainer/a.py", "import tensorflow\nfrom gpu_studio.runs.events import Started"),
         ("trainer/a.py", "from gpu_studio import __version__, resource_files"),
         ("cli.py", "def window():\n    from gpu_studio.ui import app"),

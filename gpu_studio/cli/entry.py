@@ -80,7 +80,7 @@ def _dispatch(arguments: list[str]) -> int:
     chosen = parser.parse_args(arguments)
     if chosen.command is None:
         return show_window(chosen.runs_dir, None)
-    if chosen.command in TRAINING:
+    if chosen.command in TRAINING or (chosen.command == "queue" and chosen.action in ("add", "run")):
         _refuse_simulated()
     module, function = COMMANDS[chosen.command]
     code: int = getattr(import_module(f"gpu_studio.cli.{module}"), function)(chosen)
@@ -106,9 +106,10 @@ def _refusals() -> tuple[type[Exception], ...]:
     from gpu_studio.hardware.words import SimulationError
     from gpu_studio.plan import PlanError
     from gpu_studio.runs.catalogue import LiveRunError, UnknownRunError
+    from gpu_studio.runs.queue import QueueError
     from gpu_studio.runs.resume import ResumeError
 
-    return RefusedError, SimulationError, PlanError, LiveRunError, UnknownRunError, ResumeError
+    return RefusedError, SimulationError, PlanError, LiveRunError, UnknownRunError, ResumeError, QueueError
 
 
 def _in_words(error: OSError) -> str:

@@ -9,6 +9,8 @@ FAILED: Final = 1
 REFUSED: Final = 2
 STOPPED: Final = 3
 LOST: Final = 4
+ELSEWHERE: Final = 5
+"""Something of a run was not executed on the device that was asked for: `runs placement`."""
 INTERRUPTED: Final = 130
 
 EXPLAINED: Final = """exit codes:

@@ -9,6 +9,7 @@ from typing import Final
 from gpu_studio.cli import exit_codes
 from gpu_studio.cli.interrupts import Interrupts, Reaction
 from gpu_studio.cli.sinks import Sink
+from gpu_studio.cli.watching import Watch
 from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.history import History
@@ -31,6 +32,7 @@ class Follower:
         self._launched = launched
         self._tail = Tail(run.events_file)
         self._told_end_at: float | None = None
+        self._watch = Watch(run, sink)
 
     def look(self) -> bool:
         """Tell what is new; return whether the run is over, and its process gone or not worth waiting for."""
@@ -38,6 +40,8 @@ class Follower:
         # Asked before reading: a trainer that ends in between has said its last word in what is read.
         live = is_live(self.run) and exit_code is None
         self._tell_new()
+        if live:
+            self._watch.look(self.history)
         self._sink.refresh(self.history)
         if self.history.ended:
             return not live or self._farewell_is_over()

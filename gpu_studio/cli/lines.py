@@ -38,7 +38,7 @@ def ending_of(history: History, explanation: Explanation) -> Iterator[str]:
             yield f"Go on with: gpu-studio resume {history.run}"
         return
     yield f"{history.state}: {explanation.message}"
-    for suggestion in explanation.suggestions:
+    for suggestion in (*explanation.suggestions, *explanation.settings):
         yield f"  - {suggestion}"
 
 

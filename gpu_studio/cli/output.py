@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -26,3 +27,10 @@ def note(text: str) -> None:
 def say_json(document: Any, *, indent: int | None = 2) -> None:
     """Write one JSON document to stdout; `indent` None puts it on one line."""
     say(json.dumps(document, indent=indent, ensure_ascii=False))
+
+
+def say_table(rows: Sequence[Sequence[str]]) -> None:
+    """Write rows of words in columns, the headings first."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        say("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())

@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpu_studio import __version__
-from gpu_studio.cli import devices_arguments, model_arguments, place_arguments
+from gpu_studio.cli import (
+    checkpoint_arguments,
+    compare_arguments,
+    devices_arguments,
+    doctor_arguments,
+    model_arguments,
+    place_arguments,
+    placement_arguments,
+    queue_arguments,
+    resume_arguments,
+    train_arguments,
+)
 from gpu_studio.cli.exit_codes import EXPLAINED
 
 # Command: the module under gpu_studio.cli, and the function there that takes the parsed arguments.
@@ -21,6 +32,7 @@ COMMANDS: Final = {
     "train": ("train_commands", "train"),
     "resume": ("train_commands", "resume"),
     "runs": ("runs_commands", "runs"),
+    "queue": ("queue_commands", "queue"),
     "devices": ("devices_commands", "devices"),
     "doctor": ("doctor_command", "doctor"),
 }
@@ -49,21 +61,6 @@ _EXAMPLES = (
     + EXPLAINED
 )
 
-_TRAIN_EXAMPLES = (
-    """Ctrl+C once stops the run with a checkpoint; twice stops it now, without one. Closing the terminal leaves the
-run alive: see it again with `gpu-studio runs attach latest`, or in the window.
-
-examples:
-  gpu-studio train
-  gpu-studio train digits.plan.toml --set training.epochs=1 training.batch_size=128
-  gpu-studio train digits.plan.toml --name "wide" --set "model.options={ hidden = [512] }"
-  gpu-studio train digits.plan.toml --detach
-  gpu-studio train digits.plan.toml --json | grep '"event": "epoch"'
-
-"""
-    + EXPLAINED
-)
-
 
 def make_parser() -> argparse.ArgumentParser:
     """Make the parser of all commands."""
@@ -80,6 +77,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_train(commands)
     _add_resume(commands)
     _add_runs(commands)
+    queue_arguments.add_queue(commands, _command, _add_set, _add_json)
     devices = _command(commands, "devices", "show the cards, and who uses them", devices_arguments.EXAMPLES)
     devices_arguments.add_devices(devices, _seconds)
     _add_doctor(commands)
@@ -152,7 +150,7 @@ def _add_place(commands: Any) -> None:
 
 
 def _add_train(commands: Any) -> None:
-    parser = _command(commands, "train", "train a plan", _TRAIN_EXAMPLES)
+    parser = _command(commands, "train", train_arguments.SUMMARY, train_arguments.EXAMPLES)
     parser.add_argument(
         "plan", metavar="PLAN", nargs="?", default="starter", help="the plan file; without it, the starter plan"
     )
@@ -162,17 +160,9 @@ def _add_train(commands: Any) -> None:
 
 
 def _add_resume(commands: Any) -> None:
-    summary = "go on with a run that has ended, from a checkpoint, as a new run"
-    parser = _command(commands, "resume", summary, """examples:
-  gpu-studio resume latest
-  gpu-studio resume latest --set training.epochs=40
-  gpu-studio resume 20261120 --checkpoint best --set distribution.strategy=none
-
-""" + EXPLAINED)  # fmt: skip
+    parser = _command(commands, "resume", resume_arguments.SUMMARY, resume_arguments.EXAMPLES)
     parser.add_argument("run", metavar="RUN", help=_RUN_HELP)
-    parser.add_argument("--checkpoint", metavar="NAME", help="the checkpoint, or: best (default: the newest)")
-    _add_set(parser)
-    _add_following(parser)
+    _add_resume_options(parser)
 
 
 def _add_runs(commands: Any) -> None:
@@ -181,24 +171,16 @@ def _add_runs(commands: Any) -> None:
   gpu-studio runs show latest
   gpu-studio runs stop latest --now""")  # fmt: skip
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
-    _add_json(_command(actions, "list", "list all runs, the newest first", "example:\n  gpu-studio runs list --json"))
+    compare_arguments.add_actions(actions, _command, _add_json, _RUN_HELP)
     for name, summary in _RUN_ACTIONS.items():
-        action = _command(actions, name, summary, f"example:\n  gpu-studio runs {name} latest")
+        example = f"example:\n  gpu-studio runs {name} latest{_RUN_EXAMPLES.get(name, '')}"
+        action = _command(actions, name, summary, example)
         action.add_argument("run", metavar="RUN", help=_RUN_HELP)
         _ADD_OPTIONS.get(name, _add_json)(action)
 
 
 def _add_doctor(commands: Any) -> None:
-    summary = "say whether TensorFlow can use each card, and what to type if not"
-    parser = _command(commands, "doctor", summary, """examples:
-  gpu-studio doctor
-  gpu-studio doctor --json
-  gpu-studio doctor --fresh
-
-exit codes:
-  0    nothing must be mended
-  1    something must be mended
-  2    refused, with nothing done""")  # fmt: skip
+    parser = _command(commands, "doctor", doctor_arguments.SUMMARY, doctor_arguments.EXAMPLES)
     parser.add_argument("--fresh", action="store_true", help="ask TensorFlow again, even if nothing has changed")
     _add_json(parser)
 
@@ -215,6 +197,12 @@ def _add_stop_options(parser: argparse.ArgumentParser) -> None:
     _add_json(parser)
 
 
+def _add_resume_options(parser: argparse.ArgumentParser) -> None:
+    resume_arguments.add_resuming(parser)
+    _add_set(parser)
+    _add_following(parser)
+
+
 def _add_log_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tail", metavar="LINES", type=_count, help="only the last LINES lines")
 
@@ -223,14 +211,22 @@ _RUN_ACTIONS: Final = {
     "show": "show all that is known of a run, and why it ended",
     "attach": "watch a run to its end; Ctrl+C leaves it running",
     "pause": "hold a run; its memory stays in use",
-    "resume": "let a paused run go on",
+    "resume": "let a paused run go on; with changes, one that has ended, as a new run",
     "stop": "stop a run, with a checkpoint",
     "checkpoint": "have a run write a checkpoint now",
+    **checkpoint_arguments.ACTIONS,
+    **placement_arguments.ACTIONS,
     "delete": "delete a run that has ended; `runs restore` takes it back for an hour",
     "restore": "take a deleted run back",
     "log": "print what the trainer process wrote to stdout and stderr",
 }
-_ADD_OPTIONS: Final = {"stop": _add_stop_options, "log": _add_log_options}
+_RUN_EXAMPLES: Final = {**checkpoint_arguments.EXAMPLES, **placement_arguments.EXAMPLES}
+_ADD_OPTIONS: Final = {
+    "resume": _add_resume_options,
+    "stop": _add_stop_options,
+    "log": _add_log_options,
+    **checkpoint_arguments.OPTIONS,
+}
 
 
 def _parser(make: Any, name: str, description: str, epilog: str, **options: Any) -> argparse.ArgumentParser:

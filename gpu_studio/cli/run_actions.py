@@ -33,7 +33,11 @@ def pause(run: RunDirectory, chosen: argparse.Namespace) -> int:
 
 
 def resume(run: RunDirectory, chosen: argparse.Namespace) -> int:
-    """Let a paused run go on."""
+    """Let a paused run go on; with changes, one that has ended, as a new run."""
+    if chosen.plan or chosen.settings or chosen.checkpoint:
+        from gpu_studio.cli.train_commands import resume_changed
+
+        return resume_changed(run, chosen)
     return _ask(run, chosen, "resume", lambda history, _: history.state == "running", "goes on")
 
 

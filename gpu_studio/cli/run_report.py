@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import to_builtins
+
 from gpu_studio.cli.lines import metrics_in_words
 from gpu_studio.runs.checkpoints import checkpoints
 from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.evaluations import evaluations
 from gpu_studio.runs.events import as_dict
 from gpu_studio.runs.history import History
 from gpu_studio.runs.inheritance import resumed_from
 from gpu_studio.runs.lineage import read_history
+from gpu_studio.runs.placement_words import headline
+from gpu_studio.runs.placements import judged
 from gpu_studio.runs.summary import plan_name
 from gpu_studio.runs.wording import duration, share, size
 
@@ -28,6 +33,7 @@ def report(run: RunDirectory) -> dict[str, Any]:
         "state": history.state,
         "message": why.message,
         "suggestions": list(why.suggestions),
+        "mends": [{"text": mend.text, "field": mend.field, "value": mend.value} for mend in why.mends],
         "details": why.details,
         "epoch": history.epoch,
         "epochs": history.epochs_total,
@@ -39,10 +45,12 @@ def report(run: RunDirectory) -> dict[str, Any]:
         "resumed_from": _parent(run),
         "devices": as_dict(history.devices) if history.devices else None,
         "model": as_dict(history.model) if history.model else None,
+        "placement": headline(judged(history.placement)) if history.placement else None,
         "epochs_table": [as_dict(row) for row in history.epochs.rows],
         "metrics": history.finished.metrics if history.finished else None,
         "peak_bytes": {device: memory.peak for device, memory in history.memory.items()},
         "checkpoints": [saved.name for saved in checkpoints(run)],
+        "evaluations": [to_builtins(found) for found in evaluations(run).values()],
         "warnings": [warning.message for warning in history.warnings],
     }
 
@@ -70,15 +78,19 @@ def _facts(run: RunDirectory, history: History) -> Iterator[tuple[str, str]]:
         yield "model", f"{history.model.name}, {history.model.parameters:,} parameters"
         yield "data", f"{history.model.data}, {history.model.train_samples:,} samples"
         yield "trained", f"{history.step:,} of {history.steps_total:,} steps ({share(history.progress)})"
+    if history.placement:
+        yield "placement", headline(judged(history.placement))
     yield "time", duration(history.seconds)
     yield "peak memory", ", ".join(f"{device} {size(memory.peak)}" for device, memory in history.memory.items())
     yield "checkpoints", ", ".join(saved.name for saved in checkpoints(run))
+    for name, found in evaluations(run).items():
+        yield "evaluated", f"{name} on the {found.split} split: {metrics_in_words(found.metrics)}"
 
 
 def _why(run: RunDirectory) -> Iterator[str]:
     why = explain(run)
     yield why.message
-    yield from (f"  - {suggestion}" for suggestion in why.suggestions)
+    yield from (f"  - {suggestion}" for suggestion in (*why.suggestions, *why.settings))
     if why.details:
         yield from ("", *why.details.splitlines())
 

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from gpu_studio.cli import compare_commands as several
 from gpu_studio.cli import exit_codes
+from gpu_studio.cli.checkpoint_commands import evaluate_checkpoint, save_checkpoint_model
 from gpu_studio.cli.following import follow
 from gpu_studio.cli.interrupts import LeaveRun, counted_interrupts
-from gpu_studio.cli.output import note, say, say_json
+from gpu_studio.cli.output import note, say, say_json, say_table
+from gpu_studio.cli.placement_command import placement
 from gpu_studio.cli.run_actions import checkpoint, delete, pause, resume, stop
 from gpu_studio.cli.run_report import report, report_lines
 from gpu_studio.cli.sinks import sink_for
 from gpu_studio.runs.catalogue import find, list_runs, restore
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.labels import read_labels
 from gpu_studio.runs.paths import runs_dir
+from gpu_studio.runs.run_figures import joules_of
 from gpu_studio.runs.summary import Summary
 from gpu_studio.runs.wording import duration, metric
+from gpu_studio.runs.wording import energy as watt_hours
 
 _HEADINGS = ("RUN", "STATE", "EPOCH", "BEST", "TIME", "PLAN")
 
@@ -28,17 +35,21 @@ def runs(chosen: argparse.Namespace) -> int:
         return _list(chosen)
     if chosen.action == "restore":
         return _restore(chosen)
+    if chosen.action in several.ACTIONS:
+        return several.ACTIONS[chosen.action](chosen)
     return _ACTIONS[chosen.action](find(runs_dir(chosen.runs_dir), chosen.run), chosen)
 
 
 def _list(chosen: argparse.Namespace) -> int:
     found = list_runs(runs_dir(chosen.runs_dir))
     if chosen.json:
-        say_json([_document(summary) for summary in found])
+        say_json([_document(summary) | _labelled(summary) | _measured(summary, chosen) for summary in found])
     elif not found:
         note(f"There are no runs in {runs_dir(chosen.runs_dir)} yet: start one, with: gpu-studio train")
     else:
-        _say_table([_HEADINGS, *(_row(summary) for summary in found)])
+        columns = [_HEADINGS, *(_row(summary) for summary in found)]
+        more = list(_more_columns(found, energy=chosen.energy))
+        say_table([(*row, *(column[place] for column in more)) for place, row in enumerate(columns)])
     return exit_codes.OK
 
 
@@ -48,10 +59,29 @@ def _row(summary: Summary) -> tuple[str, ...]:
     return summary.id, summary.state, epochs, best, duration(summary.seconds), summary.plan
 
 
-def _say_table(rows: list[tuple[str, ...]]) -> None:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        say("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+def _more_columns(found: list[Summary], *, energy: bool) -> Iterator[list[str]]:
+    """Those that cost reading, where somebody asks for them, or that most people leave empty."""
+    tags = [", ".join(read_labels(summary.directory).tags) for summary in found]
+    if any(tags):
+        yield ["TAGS", *tags]
+    if energy:
+        yield ["ENERGY", *(watt_hours(_joules(summary)) for summary in found)]
+
+
+def _labelled(summary: Summary) -> dict[str, Any]:
+    labels = read_labels(summary.directory)
+    return {"tags": list(labels.tags), "note": labels.note}
+
+
+def _measured(summary: Summary, chosen: argparse.Namespace) -> dict[str, Any]:
+    return {"joules": _joules(summary)} if chosen.energy else {}
+
+
+def _joules(summary: Summary) -> float | None:
+    try:
+        return joules_of(summary)
+    except OSError:  # a list goes on without what one of its runs does not let be read
+        return None
 
 
 def _document(summary: Summary) -> dict[str, Any]:
@@ -90,10 +120,10 @@ def _attach(run: RunDirectory, chosen: argparse.Namespace) -> int:
 
 
 def _log(run: RunDirectory, chosen: argparse.Namespace) -> int:
-    text = run.log_file.read_text(encoding="utf-8", errors="replace")
-    lines = text.splitlines()
-    for line in lines if chosen.tail is None else lines[len(lines) - min(chosen.tail, len(lines)) :]:
-        say(line)
+    # A line at a time: user code may have printed more than there is memory for.
+    with run.log_file.open(encoding="utf-8", errors="replace") as file:
+        for line in file if chosen.tail is None else deque(file, maxlen=chosen.tail):
+            say(line.rstrip("\n"))
     return exit_codes.OK
 
 
@@ -113,6 +143,9 @@ _ACTIONS: dict[str, Callable[[RunDirectory, argparse.Namespace], int]] = {
     "resume": resume,
     "stop": stop,
     "checkpoint": checkpoint,
+    "evaluate": evaluate_checkpoint,
+    "save-model": save_checkpoint_model,
+    "placement": placement,
     "delete": delete,
     "log": _log,
 }

@@ -4,7 +4,7 @@ from gpu_studio.plan.files import load, loads, save
 from gpu_studio.plan.logical import LogicalDevice, logical_devices, replica_count, replicas, shares_of, visible_cards
 from gpu_studio.plan.machine import MIB, Card, Machine
 from gpu_studio.plan.problems import PlanError, Problem
-from gpu_studio.plan.settings import with_settings
+from gpu_studio.plan.settings import with_settings, with_value
 from gpu_studio.plan.starter import starter
 from gpu_studio.plan.validation import validate
 from gpu_studio.plan.values import (
@@ -64,4 +64,5 @@ __all__ = [
     "validate",
     "visible_cards",
     "with_settings",
+    "with_value",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -27,17 +28,22 @@ class Difference:
         return f"{self.field} = {self.after}, was {self.before}"
 
 
+def written(plan: Plan) -> dict[str, str]:
+    """Every field of a plan file, by its dotted name, with all that stands there."""
+    return {field: shown(value, sys.maxsize) for field, value in _leaves("", to_tables(plan))}
+
+
+def section(field: str) -> int:
+    """A key that sorts fields that only one plan has to their neighbours, and keeps the order within a section."""
+    return _ORDER.index(head) if (head := field.split(".")[0].split("[")[0]) in _ORDER else -1
+
+
 def differences(before: Plan, after: Plan) -> tuple[Difference, ...]:
     """Every field that is not the same in both, in the order of a plan file."""
     old, new = dict(_leaves("", to_tables(before))), dict(_leaves("", to_tables(after)))
     fields = list(dict.fromkeys([*new, *old]))
     changed = (field for field in fields if field not in old or field not in new or not _same(old[field], new[field]))
-    return tuple(Difference(field, _text(old, field), _text(new, field)) for field in sorted(changed, key=_section))
-
-
-def _section(field: str) -> int:
-    """Sorts fields that only one plan has to their neighbours, and keeps the order within a section."""
-    return _ORDER.index(head) if (head := field.split(".")[0].split("[")[0]) in _ORDER else -1
+    return tuple(Difference(field, _text(old, field), _text(new, field)) for field in sorted(changed, key=section))
 
 
 _ORDER = ("version", "name", "devices", "model", "data", "training", "distribution")

@@ -41,10 +41,10 @@ class PlanError(Exception):
         return "\n".join([heading, *(f"  {problem}" for problem in self.problems)])
 
 
-def shown(value: Any) -> str:
+def shown(value: Any, longest: int = LONGEST_SHOWN) -> str:
     """A value as a person would write it in a plan, cut to a readable length."""
     text = _as_text(value)
-    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _as_text(value: Any) -> str:

@@ -36,6 +36,17 @@ def with_settings(plan: Plan, settings: Sequence[str]) -> Plan:
     return from_tables(tables, SOURCE)
 
 
+def with_value(plan: Plan, field: str, value: Any) -> Plan:
+    """The plan with `value`, as a plan file has it, at the dotted `field`. Raises PlanError as `with_settings` does."""
+    tables = to_tables(plan)
+    names = field.split(".")
+    table = _table_of(tables, names)
+    if isinstance(table, Problem):
+        raise PlanError([table], SOURCE)
+    table[names[-1]] = value
+    return from_tables(tables, SOURCE)
+
+
 def _lay_over(tables: dict[str, Any], setting: str) -> list[Problem]:
     key, equals, text = setting.partition("=")
     names = [name.strip() for name in key.split(".")]
@@ -54,19 +65,26 @@ def _take_out_replaced(tables: dict[str, Any], key: str, text: str) -> None:
 
 
 def _set(tables: dict[str, Any], names: list[str], text: str) -> list[Problem]:
-    *path, last = names
+    table = _table_of(tables, names)
+    if isinstance(table, Problem):
+        return [table]
+    if text:
+        table[names[-1]] = _parsed(text)
+    else:
+        table.pop(names[-1], None)
+    return []
+
+
+def _table_of(tables: dict[str, Any], names: list[str]) -> dict[str, Any] | Problem:
+    """The table that the last of the names stands in, made where there is none yet."""
     table = tables
-    for depth, name in enumerate(path, start=1):
+    for depth, name in enumerate(names[:-1], start=1):
         inner = _as_table(table.setdefault(name, {}))
         if inner is None:
             field = ".".join(names[:depth])
-            return [Problem(field, f"{kind_of(table[name])}, not a table", f"set {field} as a whole")]
+            return Problem(field, f"{kind_of(table[name])}, not a table", f"set {field} as a whole")
         table[name] = table = inner
-    if text:
-        table[last] = _parsed(text)
-    else:
-        table.pop(last, None)
-    return []
+    return table
 
 
 def _as_table(value: Any) -> dict[str, Any] | None:

@@ -83,6 +83,12 @@ def ask(
     return Answer(answering.answer)
 
 
+def kept(question: str, about: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
+    """The answer that was kept of an earlier `ask`, if it still holds; None without one. Starts no process."""
+    asker = ask_command()
+    return answer_cache.look_up(_content(question, asker, {}, about)) if asker[0] == sys.executable else None
+
+
 def ask_command() -> list[str]:
     """The command line of the trainer's that answers questions, but for the question.
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
 from difflib import get_close_matches
+from operator import itemgetter
 from pathlib import Path
 
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs import summary_cache
+from gpu_studio.runs.directory import HIDDEN, RunDirectory
 from gpu_studio.runs.files import make_private_directory
 from gpu_studio.runs.state import is_live
 from gpu_studio.runs.summary import Skimmer, Summary, created_at
+from gpu_studio.runs.summary_cache import Known, Version
 
 TRASH = ".trash"
 LATEST = "latest"
 # An undo offered by another window shall still find what it deleted.
 _KEPT_IN_TRASH = 3600.0
-_Version = tuple[int, int]
+_Age = tuple[float, int, str]
 
 
 class UnknownRunError(Exception):
@@ -30,32 +32,51 @@ class LiveRunError(Exception):
 
 
 class Catalogue:
-    """The runs of one directory, newest first. Asking again reads only what is new."""
+    """The runs of one directory, newest first. Asking again reads only what is new.
+
+    What is known of runs that have ended is kept for the next program that asks.
+    """
 
     def __init__(self, runs: Path) -> None:
         self.runs = runs
-        self._ended: dict[str, tuple[_Version, Summary]] = {}
+        self._ended: Known | None = None
         self._skimmers: dict[str, Skimmer] = {}
+        self._found: dict[str, tuple[_Age, RunDirectory]] = {}
+        self._read_bytes = 0
 
     def summaries(self) -> list[Summary]:
         """Return every run's summary, newest first; one that cannot be read is left out."""
-        found = [summary for run in directories(self.runs) if (summary := self._summary(run))]
+        ended = summary_cache.load(self.runs) if self._ended is None else self._ended
+        found = [summary for run in self._directories() if (summary := self._summary(run, ended))]
         names = {summary.id for summary in found}
-        self._ended = {name: known for name, known in self._ended.items() if name in names}
+        self._ended = {name: known for name, known in ended.items() if name in names}
         self._skimmers = {name: skimmer for name, skimmer in self._skimmers.items() if name in names}
+        if self._read_bytes >= summary_cache.WORTH_BYTES:
+            summary_cache.keep(self.runs, self._ended)
+            self._read_bytes = 0
         return found
 
-    def _summary(self, run: RunDirectory) -> Summary | None:
+    def _directories(self) -> list[RunDirectory]:
+        """Every run, newest first; of those known already nothing is asked."""
+        before, self._found = self._found, {}
+        for name in _names(self.runs):
+            found = before.get(name) or _aged(RunDirectory(self.runs / name))
+            if found is not None:
+                self._found[name] = found
+        return [run for _, run in sorted(self._found.values(), key=itemgetter(0), reverse=True)]
+
+    def _summary(self, run: RunDirectory, ended: Known) -> Summary | None:
         try:
             version = _version(run)
-            known = self._ended.get(run.id)
+            known = ended.get(run.id)
             if known and known[0] == version:
                 return known[1]
             summary = self._skimmers.setdefault(run.id, Skimmer(run)).summary()
         except OSError:
             return None
         if not summary.live:
-            self._ended[run.id] = version, summary
+            ended[run.id] = version, summary
+            self._read_bytes += version[0]
             del self._skimmers[run.id]
         return summary
 
@@ -67,7 +88,8 @@ def list_runs(runs: Path) -> list[Summary]:
 
 def directories(runs: Path) -> list[RunDirectory]:
     """Return every run under `runs`, newest first, without reading any."""
-    return sorted(_directories(runs), key=_age, reverse=True)
+    found = [aged for name in _names(runs) if (aged := _aged(RunDirectory(runs / name)))]
+    return [run for _, run in sorted(found, key=itemgetter(0), reverse=True)]
 
 
 def find(runs: Path, text: str) -> RunDirectory:
@@ -110,43 +132,46 @@ def restore(runs: Path, name: str) -> RunDirectory:
 
 
 def purge(runs: Path, older_than: float = _KEPT_IN_TRASH) -> list[str]:
-    """Remove for good the runs deleted more than `older_than` seconds ago; return their ids."""
+    """Remove for good the runs deleted more than `older_than` seconds ago; return their ids.
+
+    With them goes what was prepared as long ago by somebody who was killed before a run came of it.
+    """
     trash = runs / TRASH
     end = time.time() - older_than
     old = [path for path in (trash.iterdir() if trash.is_dir() else ()) if path.stat().st_mtime <= end]
-    for path in old:
+    forsaken = [path for path in runs.glob(f"{HIDDEN}*") if path.stat().st_mtime <= end]
+    for path in (*old, *forsaken):
         shutil.rmtree(path, ignore_errors=True)
     return [path.name for path in old]
 
 
-def _directories(runs: Path) -> Iterator[RunDirectory]:
+def _names(runs: Path) -> list[str]:
     try:
-        entries = list(runs.iterdir())
+        with os.scandir(runs) as entries:
+            return [entry.name for entry in entries if not entry.name.startswith(".")]
     except (FileNotFoundError, NotADirectoryError):
-        return
-    for path in entries:
-        run = RunDirectory(path)
-        if not path.name.startswith(".") and _is_run(run):
-            yield run
+        return []
 
 
-def _is_run(run: RunDirectory) -> bool:
+def _aged(run: RunDirectory) -> tuple[_Age, RunDirectory] | None:
+    """A run with what sorts it by age; ids count whole seconds only, and the plan is written once, at the start."""
     try:
-        return run.plan_file.exists() or run.events_file.exists()
+        written = _written(run.plan_file)
+        if written is None and not run.events_file.exists():
+            return None
+        return (created_at(run), written or 0, run.id), run
     except OSError:  # somebody else's
-        return False
+        return None
 
 
-def _age(run: RunDirectory) -> tuple[float, int, str]:
-    """What sorts runs by age; ids count whole seconds only, and the plan is written once, at the start."""
+def _written(path: Path) -> int | None:
     try:
-        written = run.plan_file.stat().st_mtime_ns
-    except OSError:
-        written = 0
-    return created_at(run), written, run.id
+        return path.stat().st_mtime_ns
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
-def _version(run: RunDirectory) -> _Version:
+def _version(run: RunDirectory) -> Version:
     try:
         status = run.events_file.stat()
     except FileNotFoundError:

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final, Literal
+from itertools import islice
+from typing import Final
 
-import numpy as np
+from msgspec.structs import replace
 
 from gpu_studio.runs import events
 from gpu_studio.runs.epochs import EpochTable
 from gpu_studio.runs.events import AnyEvent, State
+from gpu_studio.runs.gathering import Gathered
+from gpu_studio.runs.log_lines import Level as Level
+from gpu_studio.runs.log_lines import LogLine as LogLine
+from gpu_studio.runs.log_lines import LogLines
 from gpu_studio.runs.memory import MemorySeries
 from gpu_studio.runs.pace import Pace
 from gpu_studio.runs.series import Series
+from gpu_studio.runs.steady import SteadyClock
 
-LOG_LINES: Final = 10_000
-_LEARNING_RATES: Final = 1 << 18
+MOST_MARKS: Final = 1000
 ENDED: Final = ("finished", "failed", "lost")
-Level = Literal["info", "warning", "error"]
-
-
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    """A line for the reader, at `time` (seconds since 1970, UTC)."""
-
-    time: float
-    level: Level
-    message: str
+_LEARNING_RATES: Final = 1 << 16
+_TOGETHER: Final = 512
 
 
 class History:
@@ -36,7 +33,9 @@ class History:
 
     Steps are counted from 1 along every curve: x is the number of global batches trained when the value was known,
     so that the last point of an epoch lies under that epoch's end. Feed events in order through `apply`; put what a
-    resumed run inherits first, through `inherit`.
+    resumed run inherits first, through `inherit`. Times never fall: see `SteadyClock`.
+
+    Memory is bounded however long the run: curves are thinned, the newest of many lines, warnings and epochs are kept.
     """
 
     def __init__(self) -> None:
@@ -54,15 +53,17 @@ class History:
         self.step = 0
         self.loss: float | None = None
         self.last_time: float | None = None
-        self.losses = Series("step", "loss", "time", by="loss")
-        self.learning_rates = Series("step", "value", "time", by="value", most=_LEARNING_RATES)
+        self.losses = Series("step", "loss", "time", by="loss", along="time")
+        self.learning_rates = Series("step", "value", "time", by="value", along="time", most=_LEARNING_RATES)
         self.epochs = EpochTable()
         self.memory: dict[str, MemorySeries] = {}
-        self.checkpoints: list[events.Checkpoint] = []
-        self.warnings: list[events.Warned] = []
-        self.log: deque[LogLine] = deque(maxlen=LOG_LINES)
-        self.log_lines = 0
+        self.warnings: deque[events.Warned] = deque(maxlen=MOST_MARKS)
+        self.states: deque[events.StateChanged] = deque(maxlen=MOST_MARKS)
+        self.log = LogLines()
         self.pace = Pace()
+        self._checkpoints: dict[str, events.Checkpoint] = {}
+        self._clock = SteadyClock()
+        self._gathered = Gathered()
 
     # What was told
 
@@ -82,9 +83,14 @@ class History:
         return self.state in ENDED
 
     @property
+    def checkpoints(self) -> list[events.Checkpoint]:
+        """The checkpoints that were not removed again, in the order they were written."""
+        return list(self._checkpoints.values())
+
+    @property
     def log_dropped(self) -> int:
         """How many of the oldest log lines are no longer kept."""
-        return self.log_lines - len(self.log)
+        return self.log.total - len(self.log)
 
     # What follows from it
 
@@ -147,42 +153,45 @@ class History:
 
     def apply(self, event: AnyEvent) -> None:
         """Take in the run's next event."""
-        self.revision += 1
-        self.last_time = event.time
-        match event:
-            case events.Steps():
-                self.pace.add(event)
-                self._add_steps(event)
-            case events.Memory():
-                self._add_memory(event)
-            case events.LearningRate():
-                self._add_learning_rate(event)
-            case events.Epoch():
-                self._add_epoch(event)
-            case events.Log():
-                self._say(event.time, "info", event.message)
-            case events.Started():
-                self._start(event)
-            case events.StateChanged():
-                self._change_state(event.state, event.reason)
-            case _:
-                self._apply_rare(event)
+        self._take(event)
+        self._pour()
 
     def apply_all(self, batch: Iterable[AnyEvent]) -> None:
-        """Take in the run's next events."""
-        for event in batch:
-            self.apply(event)
+        """Take in the run's next events, many times faster than one by one."""
+        rest = iter(batch)
+        while together := list(islice(rest, _TOGETHER)):
+            for event in together:
+                self._take(event)
+            self._pour()
 
     def inherit(self, event: AnyEvent) -> None:
         """Take in what a run that this one was resumed from had trained: its steps, epochs and learning rates."""
-        self.revision += 1
-        match event:
-            case events.Steps():
-                self._add_steps(event)
-            case events.Epoch():
-                self._add_epoch(event)
-            case events.LearningRate():
-                self._add_learning_rate(event)
+        self.inherit_all((event,))
+
+    def inherit_all(self, batch: Iterable[AnyEvent]) -> None:
+        """Take in many events of such a run."""
+        rest = iter(batch)
+        while together := list(islice(rest, _TOGETHER)):
+            for event in together:
+                self.revision += 1
+                self._take_trained(self._timed(event))
+            self._pour()
+
+    def foresee(self, later: History) -> None:
+        """Show the curves of `later`, made of some of the events that are still to come, until those are applied."""
+        self.losses.foresee(*(later.losses.column(name) for name in ("step", "loss", "time")))
+        self.learning_rates.foresee(*(later.learning_rates.column(name) for name in ("step", "value", "time")))
+        self.epochs.foresee(later.epochs)
+        for device, series in later.memory.items():
+            self.memory.setdefault(device, MemorySeries(device)).foresee(series)
+
+    def share(self, other: History) -> None:
+        """Show the curves and lists of `other` from now on, as they grow, beside the newest figures known here."""
+        self.losses, self.learning_rates, self.epochs = other.losses, other.learning_rates, other.epochs
+        self.warnings, self.states, self.log = other.warnings, other.states, other.log
+        self._checkpoints = other._checkpoints
+        for device, series in other.memory.items():
+            self.memory.setdefault(device, MemorySeries(device)).share(series)
 
     def conclude_lost(self, reason: str = "") -> None:
         """Take note that the trainer is gone without a last word, which only a reader can tell."""
@@ -190,7 +199,49 @@ class History:
             self.revision += 1
             self.state, self.reason = "lost", reason
 
-    def _apply_rare(self, event: AnyEvent) -> None:
+    def _timed(self, event: AnyEvent) -> AnyEvent:
+        # The writer sets the time. Where nobody has, it is that of the event before.
+        time = self._clock.at(event.time or math.nan)
+        return event if time == event.time or not math.isfinite(time) else replace(event, time=time)
+
+    def _pour(self) -> None:
+        self._gathered.pour(self.losses, self.memory, self.learning_rates)
+
+    def _take(self, event: AnyEvent) -> None:
+        self.revision += 1
+        event = self._timed(event)
+        self.last_time = event.time
+        match event:
+            case events.Memory():
+                self._gathered.memory.append(event)
+            case events.Log():
+                self.log.say(event.time, "info", event.message)
+            case events.Started():
+                self._start(event)
+            case events.StateChanged():
+                self.states.append(event)
+                self._change_state(event.state, event.reason)
+            case events.Steps():
+                self.pace.add(event)
+                self._take_trained(event)
+            case events.Epoch() | events.LearningRate():
+                self._take_trained(event)
+            case _:
+                self._take_rare(event)
+
+    def _take_trained(self, event: AnyEvent) -> None:
+        match event:
+            case events.Steps() if event.losses:
+                self._gathered.steps.append(event)
+                self.loss = event.losses[-1]
+                self.step, self.epoch = event.first_step + len(event.losses), event.epoch
+            case events.Epoch():
+                self.epochs.add(event)
+                self.step, self.epoch = event.step, event.epoch
+            case events.LearningRate():
+                self._gathered.rates.append(event)
+
+    def _take_rare(self, event: AnyEvent) -> None:
         match event:
             case events.Devices():
                 self.devices = event
@@ -204,7 +255,7 @@ class History:
                 self._add_checkpoint(event)
             case events.Warned():
                 self.warnings.append(event)
-                self._say(event.time, "warning", f"{event.message} {event.suggestion}".rstrip())
+                self.log.say(event.time, "warning", f"{event.message} {event.suggestion}".rstrip())
             case events.Finished():
                 self._finish(event)
             case events.Failed():
@@ -226,38 +277,10 @@ class History:
 
     def _fail(self, event: events.Failed) -> None:
         self.failure = event
-        self._say(event.time, "error", event.message)
+        self.log.say(event.time, "error", event.message)
         self._change_state("failed", event.message)
 
-    def _add_steps(self, event: events.Steps) -> None:
-        count = len(event.losses)
-        if not count:
-            return
-        steps = np.arange(event.first_step + 1, event.first_step + count + 1, dtype=np.float64)
-        # The call's wall time is told once, at its end: its steps are spread evenly over it.
-        times = event.time - event.seconds * np.arange(count - 1, -1, -1, dtype=np.float64) / count
-        self.losses.add(steps, np.array(event.losses, dtype=np.float64), times)
-        self.loss = event.losses[-1]
-        self.step, self.epoch = event.first_step + count, event.epoch
-
-    def _add_memory(self, event: events.Memory) -> None:
-        for sample in event.devices:
-            if sample.device not in self.memory:
-                self.memory[sample.device] = MemorySeries(sample.device)
-            self.memory[sample.device].add(event.time, sample)
-
-    def _add_learning_rate(self, event: events.LearningRate) -> None:
-        self.learning_rates.add(event.step + 1, event.value, event.time)
-
-    def _add_epoch(self, event: events.Epoch) -> None:
-        self.epochs.add(event)
-        self.step, self.epoch = event.step, event.epoch
-
     def _add_checkpoint(self, event: events.Checkpoint) -> None:
-        gone = set(event.removed)
-        self.checkpoints = [kept for kept in self.checkpoints if kept.name not in gone | {event.name}]
-        self.checkpoints.append(event)
-
-    def _say(self, time: float, level: Level, message: str) -> None:
-        self.log_lines += 1
-        self.log.append(LogLine(time, level, message))
+        for name in (*event.removed, event.name):
+            self._checkpoints.pop(name, None)
+        self._checkpoints[event.name] = event

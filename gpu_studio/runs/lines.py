@@ -13,17 +13,19 @@ LONGEST_LINE = 64 * 1024 * 1024
 class LineTail:
     """Reads what was appended since the last time, whole lines only, a bounded number of bytes at a time.
 
-    A last line without its newline is kept until the rest comes. A "line" longer than 64 MiB is none of ours: its
-    bytes are passed over, and counted in `overlong`.
+    A last line without its newline is kept until the rest comes. A "line" longer than 64 MiB is none of ours: it is
+    passed over to its end, and counted in `overlong`. `size` is how long the file was at the last look.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.offset = 0
         self.overlong = 0
+        self.size = 0
         self.waiting = False
         self._cut: list[bytes] = []
         self._cut_length = 0
+        self._passing = False
 
     def read(self, limit: int = READ_LIMIT) -> list[bytes]:
         """Return the complete lines ended by the next `limit` bytes, without newlines; none if there is no file yet.
@@ -35,9 +37,10 @@ class LineTail:
             self._keep(chunk)
             return []
         lines = b"".join((*self._cut, chunk)).split(b"\n")
-        self._cut, self._cut_length = [], 0
+        first = 1 if self._passing else 0
+        self._cut, self._cut_length, self._passing = [], 0, False
         self._keep(lines.pop())
-        return lines
+        return lines[first:]
 
     def read_all(self) -> Iterator[bytes]:
         """Yield all new complete lines, reading a bounded number of bytes at a time."""
@@ -54,15 +57,16 @@ class LineTail:
         try:
             chunk = os.pread(descriptor, limit, self.offset)
             self.offset += len(chunk)
-            self.waiting = os.fstat(descriptor).st_size > self.offset
+            self.size = os.fstat(descriptor).st_size
+            self.waiting = self.size > self.offset
         finally:
             os.close(descriptor)
         return chunk
 
     def _keep(self, rest: bytes) -> None:
-        if rest:
+        if rest and not self._passing:
             self._cut.append(rest)
             self._cut_length += len(rest)
         if self._cut_length > LONGEST_LINE:
-            self._cut, self._cut_length = [], 0
+            self._cut, self._cut_length, self._passing = [], 0, True
             self.overlong += 1

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from gpu_studio.runs.events import DeviceMemory
 from gpu_studio.runs.series import Array, Series
 
-# 18 hours at two samples a second before the resolution halves.
-_MOST_POINTS: Final = 1 << 17
+# More than two hours at two samples a second before anything is thinned; 0.4 MiB a device.
+_MOST_POINTS: Final = 1 << 14
 
 
 class MemorySeries:
@@ -17,7 +18,8 @@ class MemorySeries:
     def __init__(self, device: str) -> None:
         self.device = device
         self.latest: DeviceMemory | None = None
-        self._series = Series("time", "current", "peak", by="current", most=_MOST_POINTS)
+        self._peak = 0
+        self._series = Series("time", "current", "peak", by="current", along="time", most=_MOST_POINTS)
 
     @property
     def total(self) -> int:
@@ -52,9 +54,22 @@ class MemorySeries:
     @property
     def peak(self) -> int:
         """The most bytes ever in use, 0 before the first sample."""
-        return int(self.peaks.max()) if len(self.peaks) else 0
+        return self._peak
 
     def add(self, time: float, sample: DeviceMemory) -> None:
         """Add a sample taken at `time`."""
-        self.latest = sample
-        self._series.add(time, sample.current, sample.peak)
+        self.add_all(((time, sample),))
+
+    def add_all(self, samples: Sequence[tuple[float, DeviceMemory]]) -> None:
+        """Add samples, one or more, each with the time it was taken at: cheaper together than one by one."""
+        self.latest = samples[-1][1]
+        self._peak = max(self._peak, max(sample.peak for _, sample in samples))
+        self._series.add_rows([(time, sample.current, sample.peak) for time, sample in samples])
+
+    def foresee(self, later: MemorySeries) -> None:
+        """Show what `later` has of times after these until it is added."""
+        self._series.foresee(later.times, later.current, later.peaks)
+
+    def share(self, other: MemorySeries) -> None:
+        """Show the curves of `other` from now on, as they grow, beside the newest sample that is known here."""
+        self._series = other._series

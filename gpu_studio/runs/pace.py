@@ -4,51 +4,84 @@ from __future__ import annotations
 
 from collections import deque
 from statistics import median_low
-from typing import Final
+from typing import Final, NamedTuple
 
 from gpu_studio.runs.events import State, Steps
 
 RECENT_SECONDS: Final = 2.0
 _STEADY_SECONDS: Final = 30.0
 _GAPS: Final = 5
+_NANO: Final = 1_000_000_000
+_LONGEST: Final = 1e9
+
+
+class Call(NamedTuple):
+    """What a call of the compiled function trained, when it ended, and the nanoseconds that it took.
+
+    Those are whole numbers, because sums of fractions that grow and shrink for days do not come back to nothing.
+    """
+
+    time: float
+    took: int
+    waited: int
+    samples: int
+    steps: int
+    epoch: int
+
+
+def call_of(event: Steps) -> Call:
+    """The call that an event tells of."""
+    took, waited = _nanoseconds(event.seconds), _nanoseconds(event.input_seconds)
+    return Call(event.time, took, waited, event.samples, len(event.losses), event.epoch)
+
+
+def _nanoseconds(seconds: float) -> int:
+    return round(min(max(seconds, 0.0), _LONGEST) * _NANO)
 
 
 class Calls:
-    """The calls that ended within the last `seconds` of training, at least the newest."""
+    """The calls that ended within the last `seconds` of training, at least the newest, and their sums."""
 
     def __init__(self, seconds: float) -> None:
         self._span = seconds
-        self._kept: deque[Steps] = deque()
+        self._kept: deque[Call] = deque()
+        self.clear()
 
-    def add(self, event: Steps) -> None:
+    def add(self, call: Call) -> None:
         """Take in the newest call, and drop those that are too old beside it."""
-        self._kept.append(event)
-        while len(self._kept) > 1 and self._kept[0].time <= event.time - self._span:
-            self._kept.popleft()
+        kept, oldest = self._kept, call.time - self._span
+        kept.append(call)
+        self._took += call.took
+        self._waited += call.waited
+        self.samples += call.samples
+        self.steps += call.steps
+        while kept[0].time <= oldest and len(kept) > 1:
+            self._drop(kept.popleft())
 
     def clear(self) -> None:
         """Forget all."""
         self._kept.clear()
+        self._took = self._waited = self.samples = self.steps = 0
+
+    def __len__(self) -> int:
+        """How many calls there are."""
+        return len(self._kept)
 
     @property
     def seconds(self) -> float:
         """The wall time of the calls together."""
-        return sum(event.seconds for event in self._kept)
+        return self._took / _NANO
 
     @property
     def input_seconds(self) -> float:
         """The part of it that was spent waiting for data."""
-        return sum(event.input_seconds for event in self._kept)
+        return self._waited / _NANO
 
-    @property
-    def samples(self) -> int:
-        """The samples trained in them."""
-        return sum(event.samples for event in self._kept)
-
-    @property
-    def steps(self) -> int:
-        """The steps trained in them."""
-        return sum(len(event.losses) for event in self._kept)
+    def _drop(self, call: Call) -> None:
+        self._took -= call.took
+        self._waited -= call.waited
+        self.samples -= call.samples
+        self.steps -= call.steps
 
 
 class Pace:
@@ -58,18 +91,19 @@ class Pace:
         self._recent = Calls(RECENT_SECONDS)
         self._steady = Calls(_STEADY_SECONDS)
         self._gaps: deque[float] = deque(maxlen=_GAPS)
-        self._last: Steps | None = None
+        self._last: Call | None = None
         self._paused = False
 
     def add(self, event: Steps) -> None:
         """Take note of a call that has ended."""
-        self._recent.add(event)
-        last, self._last = self._last, event
+        call = call_of(event)
+        self._recent.add(call)
+        last, self._last = self._last, call
         if last is None:
             return  # The first call holds the tracing of the function: it says nothing about the others.
-        self._steady.add(event)
-        if event.epoch != last.epoch and not self._paused:
-            self._gaps.append(max(0.0, event.time - event.seconds - last.time))
+        self._steady.add(call)
+        if call.epoch != last.epoch and not self._paused:
+            self._gaps.append(max(0.0, call.time - call.took / _NANO - last.time))
         self._paused = False
 
     def state(self, state: State) -> None:
@@ -77,6 +111,21 @@ class Pace:
         if state == "paused":
             self._paused = True
             self._recent.clear()
+
+    @property
+    def last(self) -> Call | None:
+        """The newest call; None before the first."""
+        return self._last
+
+    @property
+    def steady(self) -> Calls:
+        """The calls of the last half minute of training, the run's first left out."""
+        return self._steady
+
+    @property
+    def usual_gap(self) -> float | None:
+        """Seconds that the end of an epoch takes of late; None before the first epoch is followed by another."""
+        return median_low(self._gaps) if self._gaps else None
 
     @property
     def samples_per_second(self) -> float | None:
@@ -97,7 +146,7 @@ class Pace:
         step = _ratio(self._steady.seconds, self._steady.steps)
         if step is None:
             return None
-        return steps * step + epoch_ends * (median_low(self._gaps) if self._gaps else 0.0)
+        return steps * step + epoch_ends * (self.usual_gap or 0.0)
 
 
 def _ratio(part: float, whole: float) -> float | None:

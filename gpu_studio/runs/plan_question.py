@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio import plan as plans
-from gpu_studio.runs.ask import ask
+from gpu_studio.runs.ask import ask, kept
 from gpu_studio.runs.relocation import with_absolute_files
 
 Told = Callable[[dict[str, Any]], None]
@@ -69,6 +69,15 @@ def ask_about(
     if answer.get("data"):
         answer["model"] = ask("model", about=model_question(plan, base, answer["data"]), **options).value
     return answer
+
+
+def kept_about(plan: plans.Plan, base: Path) -> dict[str, Any] | None:
+    """The same from earlier answers that still hold, asking nobody; None where one of them is missing."""
+    answer = kept("data", data_question(plan, base))
+    if not answer or not answer.get("data"):
+        return None
+    model = kept("model", model_question(plan, base, answer["data"]))
+    return None if model is None else {**answer, "model": model}
 
 
 def _blank() -> plans.Plan:

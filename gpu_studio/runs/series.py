@@ -9,34 +9,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Column = float | Sequence[float | None] | Array | None
 
-MOST_POINTS: Final = 1 << 21
+MOST_POINTS: Final = 1 << 19
 _FEWEST: Final = 256
+_GROUP: Final = 4
+_FORESEEN: Final = 8192
 
 
 class Series:
     """Points of several columns (step, loss, time, …), in the order they came. All values are float64.
 
-    Storage doubles when it is full. Past `most` points each group of four becomes two, the points with the least and
-    the greatest value in column `by`, and from then on points are taken in such groups too: the resolution halves
-    evenly over the whole series, and peaks stay. So 1,000 points a second cost 16 MiB a column at most, for ever.
+    Storage doubles when it is full. At `most` points the older ones are thinned: each group of four becomes two, the
+    points with the least and the greatest value in column `by`. From then on groups are taken of the points that grow
+    old, and whenever half of the room is theirs their resolution halves evenly, over the whole series. So the newest
+    quarter is kept whole, peaks stay, and 1,000 points a second cost 4 MiB a column at most, for ever.
+
+    The column `along`, if there is one, never falls: what lies below the value before is raised to it. Points that are
+    known before their turn, because somebody looked ahead, can be put behind the others by `foresee`.
     """
 
-    def __init__(self, *columns: str, by: str, most: int = MOST_POINTS) -> None:
-        if most < 4:
-            raise ValueError(f"A series keeps at least 4 points, not {most}.")
+    def __init__(self, *columns: str, by: str, along: str | None = None, most: int = MOST_POINTS) -> None:
+        if most < _GROUP:
+            raise ValueError(f"A series keeps at least {_GROUP} points, not {most}.")
         self._names = columns
         self._by = columns.index(by)
+        self._along = None if along is None else columns.index(along)
         self._most = most
         self._data: Array = np.empty((len(columns), _FEWEST))
-        self._waiting: Array = np.empty((len(columns), 0))
-        self._size = 0
-        self._total = 0
+        self._ahead: Array = np.empty((len(columns), 0))
+        self._ahead_from = -1
+        self._old = self._size = self._total = 0
         self._group = 1
 
     def __len__(self) -> int:
-        """Count the points kept."""
-        return self._size
+        """Count the points kept, and those foreseen."""
+        self._pass_ahead()
+        return self._size + len(self._ahead[0])
 
     @property
     def total(self) -> int:
@@ -45,61 +54,110 @@ class Series:
 
     @property
     def group(self) -> int:
-        """How many points that came stand behind each pair kept; 1: every point is kept."""
+        """How many points that came stand behind each pair of the older ones; 1: every point is kept."""
         return self._group
 
     def column(self, name: str) -> Array:
         """Return a read-only view, shape (points,), of one column. A later `add` may leave it behind: ask again."""
-        view = self._data[self._names.index(name), : self._size]
+        end = len(self)  # which may make the storage anew
+        view = self._data[self._names.index(name), :end]
         view.flags.writeable = False
         return view
 
     def last(self, name: str) -> float | None:
         """Return the newest value of one column; None in an empty series."""
-        return float(self._data[self._names.index(name), self._size - 1]) if self._size else None
+        column = self.column(name)
+        return float(column[-1]) if len(column) else None
 
-    def add(self, *columns: float | Sequence[float | None] | Array | None) -> None:
+    def add(self, *columns: Column) -> None:
         """Add points: for each column a number, or as many numbers as the longest has (None: not a number)."""
+        self._add(self._points(columns))
+
+    def add_rows(self, rows: Sequence[Sequence[float | None]]) -> None:
+        """Add points, one or more, each with a number for every column (None: not a number)."""
+        self._add(np.array(rows, dtype=np.float64).T)
+
+    def _add(self, points: Array) -> None:
+        self._total += points.shape[1]
+        self._raise(points)
+        done = 0
+        while done < points.shape[1]:
+            if self._size == self._most:
+                self._make_room()
+            count = min(self._most - self._size, points.shape[1] - done)
+            self._grow(self._size + count)
+            self._data[:, self._size : self._size + count] = points[:, done : done + count]
+            self._size += count
+            done += count
+
+    def foresee(self, *columns: Column) -> None:
+        """Show these points, sorted along `along`, behind the others until what is added has come so far.
+
+        Of many thousands the extremes are shown.
+        """
+        if self._along is None:
+            raise ValueError("Only along a column can points be foreseen.")
+        points = self._points(columns)
+        group = -(-2 * points.shape[1] // _FORESEEN)
+        if group > 2:
+            whole = points.shape[1] // group * group
+            points = np.concatenate((extremes(points[:, :whole], self._by, group), points[:, whole:]), axis=1)
+        self._total += 1
+        self._ahead, self._ahead_from = points, -1
+
+    def _points(self, columns: Sequence[Column]) -> Array:
         lengths = [1 if column is None or isinstance(column, float | int) else len(column) for column in columns]
         points = np.empty((len(self._names), min(lengths) and max(lengths)))
         for row, column in zip(points, columns, strict=True):
             row[:] = column
-        self._total += points.shape[1]
-        self._keep(self._thinned(points))
+        return points
 
-    def _thinned(self, points: Array) -> Array:
-        """Return as many of the waiting and new points as fill whole groups, thinned; the rest waits."""
-        if self._group == 1:
-            return points
-        points = np.concatenate((self._waiting, points), axis=1)
-        whole = points.shape[1] - points.shape[1] % self._group
-        self._waiting = points[:, whole:]
-        return extremes(points[:, :whole], self._by, self._group)
+    def _raise(self, points: Array) -> None:
+        if self._along is None or not points.shape[1]:
+            return
+        row = points[self._along]
+        if self._size:
+            row[0] = max(row[0], self._data[self._along, self._size - 1])
+        np.maximum.accumulate(row, out=row)
 
-    def _keep(self, points: Array) -> None:
-        while self._size + points.shape[1] > self._most:
-            points = self._halve(points)
-        needed = self._size + points.shape[1]
-        if needed > self._data.shape[1]:
-            self._grow(needed)
-        self._data[:, self._size : needed] = points
-        self._size = needed
+    def _pass_ahead(self) -> None:
+        """Put what was foreseen behind what has been added since, as far as it still lies ahead."""
+        if not self._ahead.shape[1] or self._ahead_from == self._total:
+            return
+        self._ahead_from = self._total
+        if self._size and self._along is not None:
+            newest = self._data[self._along, self._size - 1]
+            self._ahead = self._ahead[:, self._ahead[self._along] > newest]
+        end = self._size + self._ahead.shape[1]
+        self._grow(end)
+        self._data[:, self._size : end] = self._ahead
 
     def _grow(self, needed: int) -> None:
-        capacity = max(needed, min(2 * self._data.shape[1], self._most))
-        grown = np.empty((len(self._names), capacity))
-        grown[:, : self._size] = self._data[:, : self._size]
-        self._data = grown
+        if needed > self._data.shape[1]:
+            grown = np.empty((len(self._names), max(needed, min(2 * self._data.shape[1], self._most))))
+            grown[:, : self._size] = self._data[:, : self._size]
+            self._data = grown
 
-    def _halve(self, points: Array) -> Array:
-        """Halve what is kept; returns what remains to be kept of `points`, which came before those that wait."""
-        points = np.concatenate((self._data[:, : self._size], points), axis=1)
-        whole = points.shape[1] - points.shape[1] % 4
-        # The odd end would have to wait with the raw points: a pair or single point more keeps the order simple.
-        kept = np.concatenate((extremes(points[:, :whole], self._by, 4), points[:, whole:]), axis=1)
-        self._group = max(4, 2 * self._group)
-        self._size = 0
-        return kept
+    def _make_room(self) -> None:
+        """Thin the points that have grown old, or where they have taken half of the room, those that were thinned."""
+        aged = self._size - self._old - self._most // 4
+        if aged < _GROUP or self._old > max(self._most // 2, _GROUP):
+            self._group = max(2 * self._group, _GROUP)
+            self._thin(0, (self._old if self._old >= _GROUP else self._size) // _GROUP * _GROUP, _GROUP)
+            return
+        self._group = max(self._group, _GROUP)
+        # After most² / 16 points a group no longer finds room beside the others, and smaller ones have to do.
+        group = min(self._group, 1 << aged.bit_length() - 1)
+        self._thin(self._old, aged - aged % group, group)
+
+    def _thin(self, first: int, count: int, group: int) -> None:
+        """Of `count` points from `first` on keep two of each group, and let the others move up."""
+        thinned = extremes(self._data[:, first : first + count], self._by, group)
+        end, gone = first + thinned.shape[1], count - thinned.shape[1]
+        self._data[:, first:end] = thinned
+        self._data[:, end : self._size - gone] = self._data[:, first + count : self._size]
+        self._old = end if first + count > self._old else self._old - gone
+        self._size -= gone
 
 
 def extremes(points: Array, by: int, group: int) -> Array:
@@ -112,10 +170,14 @@ def extremes(points: Array, by: int, group: int) -> Array:
     groups = points.reshape(points.shape[0], -1, group)
     values = groups[by]
     missing = np.isnan(values)
-    least = np.where(missing, np.inf, values).argmin(axis=1)
-    greatest = np.where(missing, -np.inf, values).argmax(axis=1)
+    if missing.any():
+        least = np.where(missing, np.inf, values).argmin(axis=1)
+        greatest = np.where(missing, -np.inf, values).argmax(axis=1)
+    else:
+        least, greatest = values.argmin(axis=1), values.argmax(axis=1)
     # Where both are the same point (all equal, or only one number) the group's last stands in for one of them.
     greatest = np.where(least == greatest, np.where(least == group - 1, 0, group - 1), greatest)
-    chosen = np.sort(np.stack((least, greatest)), axis=0)
-    pairs = np.take_along_axis(groups, chosen.T[np.newaxis], axis=2)
-    return pairs.reshape(points.shape[0], -1)
+    first = np.minimum(least, greatest)
+    chosen = np.stack((first, least + greatest - first), axis=1) + group * np.arange(len(values))[:, np.newaxis]
+    picked: Array = points[:, chosen.ravel()]
+    return picked

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from gpu_studio.plan import Plan, Problem
+from gpu_studio.runs.nearest_file import hint
 from gpu_studio.runs.relocation import absolute
 
 _Check = Callable[[zipfile.ZipFile], str]
@@ -37,7 +38,7 @@ def _advice(path: Path, kind: str, check: _Check) -> str:
     incomplete = f"this is no {kind} file, or it is cut off: make or copy it again"
     try:
         if not path.is_file():
-            return f"there is no such file: {path} is where it was looked for"
+            return f"there is no such file: {path} is where it was looked for{hint(path)}"
         if not zipfile.is_zipfile(path):
             return incomplete
         with zipfile.ZipFile(path) as archive:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.epochs import Best, EpochTable, higher_is_better
-from gpu_studio.runs.events import State, decode
+from gpu_studio.runs.events import AnyEvent, Devices, State, decode
 from gpu_studio.runs.history import History
 from gpu_studio.runs.inheritance import resumed_from
 from gpu_studio.runs.lines import LineTail
 from gpu_studio.runs.state import is_live
 
 # Of these only the newest says anything that a row needs; they are nearly all of the file.
-_FREQUENT = tuple(f'{{"event":"{kind}"'.encode() for kind in ("steps", "memory", "learning_rate"))
+_FREQUENT: Final = frozenset((b"steps", b"memory", b"learning_rate"))
+# Whatever these say holds beside the newest of the frequent ones, whichever of them came first.
+_BESIDE: Final = frozenset((b"epoch", b"checkpoint", b"log", b"warning"))
+_BEFORE_KIND: Final = len(b'{"event":"')
+_TOGETHER: Final = 512
 _ID_TIME = "%Y%m%dT%H%M%SZ"
 
 
@@ -24,7 +29,8 @@ class Summary:
     """One run. Times are in seconds (`created` since 1970, UTC); None is not known (yet).
 
     `best` is the best epoch by the metric that says most: a validation accuracy, else the validation loss, else any.
-    `curve` holds that metric of each epoch; `peaks` the peak bytes of each device.
+    `curve` holds that metric of each epoch, `losses` the validation loss, else the loss; `peaks` the peak bytes of each
+    device. `model` is the name of the built model, empty before there is one, `devices` what TensorFlow saw.
     """
 
     directory: RunDirectory
@@ -42,6 +48,9 @@ class Summary:
     peaks: dict[str, int]
     strategy: str
     resumed_from: str | None
+    losses: tuple[float, ...] = ()
+    model: str = ""
+    devices: Devices | None = None
 
     @property
     def id(self) -> str:
@@ -66,7 +75,13 @@ class Skimmer:
         self._run = run
         self._history = History()
         self._lines = LineTail(run.events_file)
-        self._newest: dict[bytes, bytes] = {}
+        self._newest: dict[bytes, tuple[int, int, bytes]] = {}
+        self._batch: list[AnyEvent] = []
+
+    @property
+    def history(self) -> History:
+        """All that was told at the last look, of the frequent kinds only the newest."""
+        return self._history
 
     def summary(self) -> Summary:
         """Return how the run stands now. Raises OSError if its files cannot be read."""
@@ -78,24 +93,31 @@ class Skimmer:
         return _summary(self._run, self._history)
 
     def _read(self) -> None:
-        for line in self._lines.read_all():
-            kind = next((kind for kind in _FREQUENT if line.startswith(kind)), None)
-            if kind is None:
-                self._take_newest()
-                self._take(line)
+        for number, line in enumerate(self._lines.read_all()):
+            kind = line[_BEFORE_KIND : line.find(b'"', _BEFORE_KIND)]
+            if kind in _FREQUENT:
+                self._newest[kind] = number, len(self._batch), line
             else:
-                self._newest[kind] = line
-        self._take_newest()
+                self._take(line, alone=kind not in _BESIDE)
+        self._pour()
 
-    def _take_newest(self) -> None:
-        for line in self._newest.values():
-            self._take(line)
-        self._newest.clear()
-
-    def _take(self, line: bytes) -> None:
+    def _take(self, line: bytes, *, alone: bool) -> None:
+        if alone or len(self._batch) >= _TOGETHER:
+            self._pour()
         event = decode(line)
         if event is not None:
-            self._history.apply(event)
+            self._batch.append(event)
+
+    def _pour(self) -> None:
+        """Let the history have what came, the newest of the frequent kinds among the others where they stood."""
+        # From the last to the first, so that the places of those before stay what they are.
+        for _, place, line in sorted(self._newest.values(), reverse=True):
+            event = decode(line)
+            if event is not None:
+                self._batch.insert(place, event)
+        self._history.apply_all(self._batch)
+        self._newest.clear()
+        self._batch.clear()
 
 
 def headline(epochs: EpochTable) -> str | None:
@@ -133,7 +155,15 @@ def _summary(run: RunDirectory, history: History) -> Summary:
         peaks={device: memory.peak for device, memory in history.memory.items()},
         strategy=history.devices.strategy if history.devices else "",
         resumed_from=parent.run if parent else None,
+        losses=_losses(history.epochs),
+        model=history.model.name if history.model else "",
+        devices=history.devices,
     )
+
+
+def _losses(epochs: EpochTable) -> tuple[float, ...]:
+    name = "val_loss" if "val_loss" in epochs.metrics else "loss"
+    return tuple(epochs.metric(name).tolist())
 
 
 def plan_name(run: RunDirectory) -> str:

@@ -24,6 +24,11 @@ class Tail:
         return self._lines.waiting
 
     @property
+    def share(self) -> float:
+        """The part (0 to 1) of the file, as long as it was at the last look, that has been read."""
+        return min(self._lines.offset / self._lines.size, 1.0) if self._lines.size else 0.0
+
+    @property
     def skipped(self) -> int:
         """How many lines were passed over."""
         return self._unknown + self._lines.overlong

@@ -45,9 +45,34 @@ def rate(per_second: float | None) -> str:
     return f"{per_second:,.0f} samples/s" if per_second >= 10 else f"{per_second:.2g} samples/s"
 
 
+def span(seconds: float | None) -> str:
+    """Write a short time, as that of a step: `820 µs`, `4.10 ms`, `1.25 s`; `–` if it is not known."""
+    if seconds is None or not math.isfinite(seconds):
+        return UNKNOWN
+    amount, unit = (seconds, "s") if seconds >= 0.9995 else (seconds * 1e3, "ms")
+    return f"{_three_digits(amount)} {unit}" if amount >= 0.9995 else f"{_three_digits(amount * 1e3)} µs"
+
+
+def energy(joules: float | None) -> str:
+    """Write an energy, from a kilojoule on with its watt hours: `812 J`, `40.2 kJ (11.2 Wh)`; `–` if not known."""
+    if joules is None or not math.isfinite(joules):
+        return UNKNOWN
+    if joules < 999.5:
+        return f"{_three_digits(joules)} J"
+    amount, unit = (joules / 1e3, "kJ") if joules < 999_500 else (joules / 1e6, "MJ")
+    hours, per = (joules / 3600, "Wh") if joules < 3600 * 999.5 else (joules / 3.6e6, "kWh")
+    return f"{_three_digits(amount)} {unit} ({_three_digits(hours)} {per})"
+
+
 def share(part: float | None) -> str:
     """Write a part of a whole: `12 %`; `–` if it is not known."""
     return UNKNOWN if part is None else f"{part:.0%}".replace("%", " %")
+
+
+def _three_digits(amount: float) -> str:
+    if amount >= 999.5:
+        return f"{amount:,.0f}"
+    return f"{amount:#.3g}".rstrip(".") if amount >= 1e-3 else f"{amount:.3g}"
 
 
 def _clock(seconds: int) -> str:

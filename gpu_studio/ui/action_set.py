@@ -61,8 +61,8 @@ class ActionSet(QObject):
         action.setToolTip(_tip(spec))
         action.setShortcut(QKeySequence(spec.shortcut))
         action.triggered.connect(lambda: spec.handler(self._window))
+        action.setCheckable(bool(spec.one_of) or spec.checkable)
         if spec.one_of:
-            action.setCheckable(True)
             self._groups.setdefault(spec.one_of, QActionGroup(self)).addAction(action)
         self._window.addAction(action)
         return action

@@ -16,7 +16,7 @@ MenuName = Literal["File", "Edit", "Run", "View", "Help"]
 class ActionSpec:
     """One action. `group` sets it apart from its neighbours in the menu; of those with the same `one_of` one is on.
 
-    With a `submenu` it stands in that one of its menu.
+    With a `submenu` it stands in that one of its menu. One that is `checkable` is on or off by itself.
     """
 
     id: str
@@ -29,3 +29,4 @@ class ActionSpec:
     group: int = 0
     one_of: str = ""
     submenu: str = ""
+    checkable: bool = False

@@ -16,6 +16,7 @@ from gpu_studio import __version__
 from gpu_studio.ui.errors import ErrorKeeper, log_path
 from gpu_studio.ui.main_window import MainWindow
 from gpu_studio.ui.models.inventory import Inventory
+from gpu_studio.ui.quitting import close_unasked
 from gpu_studio.ui.settings import THEME, Settings, settings_path
 from gpu_studio.ui.theme.manager import Mode, ThemeManager
 
@@ -59,7 +60,7 @@ def remembered_mode(settings: Settings) -> Mode:
 
 
 class Signals(QObject):
-    """SIGINT and SIGTERM close the window as its owner would.
+    """SIGINT and SIGTERM close the window as its owner would, but nothing is asked: nobody may be there to answer.
 
     Python runs its handlers only between bytecodes, and Qt's loop is none; a byte through a pipe wakes it.
     """
@@ -71,8 +72,7 @@ class Signals(QObject):
             os.set_blocking(end, False)
         self._wakeup = signal.set_wakeup_fd(self._write)
         self._before = {
-            number: signal.signal(number, lambda *_: application.closeAllWindows())
-            for number in (signal.SIGINT, signal.SIGTERM)
+            number: signal.signal(number, lambda *_: close_unasked()) for number in (signal.SIGINT, signal.SIGTERM)
         }
         self._notifier = QSocketNotifier(self._read, QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(lambda: os.read(self._read, 64))

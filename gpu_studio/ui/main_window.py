@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QIcon, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
 from gpu_studio.plan import Plan
 from gpu_studio.resource_files import resource
@@ -20,17 +20,23 @@ from gpu_studio.ui.models.inventory import Inventory
 from gpu_studio.ui.models.plan_document import PlanDocument
 from gpu_studio.ui.models.plan_facts import FactsReader
 from gpu_studio.ui.models.readiness import Readiness
+from gpu_studio.ui.models.resuming import Resuming
 from gpu_studio.ui.models.sampler import Sampler
 from gpu_studio.ui.pages.devices_page import DevicesPage
 from gpu_studio.ui.pages.plan_page import PlanPage
-from gpu_studio.ui.plan_files import SUFFIX, PlanFiles
+from gpu_studio.ui.plan_files import PlanFiles
+from gpu_studio.ui.queue_control import QueueControl
+from gpu_studio.ui.quitting import Quitting
 from gpu_studio.ui.run_control import RunControl, live_run
+from gpu_studio.ui.run_ends import RunEnds
+from gpu_studio.ui.run_plans import RunPlans
 from gpu_studio.ui.scripts import Scripts
 from gpu_studio.ui.settings import GEOMETRY, THEME, Settings, settings_path
 from gpu_studio.ui.theme.manager import Mode, ThemeManager
 from gpu_studio.ui.widgets.notice import Notice
 from gpu_studio.ui.widgets.rail import Rail
 from gpu_studio.ui.widgets.status_line import StatusLine
+from gpu_studio.ui.window_parts import beside, complete, dropped_plan, room
 from gpu_studio.ui.window_state import WindowState
 
 if TYPE_CHECKING:
@@ -47,7 +53,7 @@ LONGEST_UNSETTLED_MS = 1500
 
 
 class MainWindow(QMainWindow):
-    """The one window. Closing it asks nothing and stops no run.
+    """The one window. Closing it stops no run that it was not asked to stop.
 
     What is not given of `settings`, the watchers and the command line `trainer` is the usual one.
     """
@@ -73,19 +79,20 @@ class MainWindow(QMainWindow):
         self.checkup: Checkup = checkup or Checkup(runs_dir)
         self.document: PlanDocument = PlanDocument(self)
         self.readiness = Readiness(self.document, self.inventory, self)
+        self.resuming: Resuming = Resuming(self.document, self.readiness, self)
         self.plan_files: PlanFiles = PlanFiles(self.document, self.readiness, self.settings, self)
         self.scripts: Scripts = Scripts(self.document, self.readiness, self)
         self.facts: FactsReader = facts or FactsReader()
         self._watchers = (self.inventory, self.sampler, self.checkup, self.facts)
         for watcher in self._watchers:
             watcher.setParent(self)
-        self.runs: RunControl = RunControl(self, runs_dir, trainer)
+        self._make_handlers(runs_dir, trainer)
         self.actions_ = ActionSet(self)
         self._runs_dir = runs_dir
         self._settling: QTimer | None = None
         self._train_page: TrainPage | None = None
         self._run_list: RunList | None = None
-        self._rooms = {name: _room() for name in PAGES}
+        self._rooms = {name: room() for name in PAGES}
         self._build()
         self._connect()
         self._restore()
@@ -102,6 +109,12 @@ class MainWindow(QMainWindow):
             self._train_page = TrainPage(self.theme, self.settings)
             self._rooms["train"].addWidget(self._train_page)
             self._train_page.resume_requested.connect(lambda path: self.runs.resume(RunDirectory(Path(path))))
+            self._train_page.resuming.connect(lambda path, name: self.runs.resume(RunDirectory(Path(path)), name))
+            self._train_page.mend_requested.connect(
+                lambda path, mend: self.run_plans.open_mended(RunDirectory(Path(path)), mend)
+            )
+            self._train_page.told.connect(self.notice.say)
+            self._train_page.runs_wanted.connect(lambda: self.show_page("runs"))
             self.state.watch(self._train_page)
         return self._train_page
 
@@ -109,9 +122,12 @@ class MainWindow(QMainWindow):
     def run_list(self) -> RunList:
         """The Runs page and what it does, made when it is first needed."""
         if self._run_list is None:
+            from gpu_studio.ui.pages.runs.queue_card import QueueCard
             from gpu_studio.ui.run_list import RunList
 
             self._run_list = RunList(self, self._runs_dir)
+            page = self._run_list.page
+            page.column.insertWidget(1, QueueCard(self.queue, self.actions_, page))
             self._rooms["runs"].addWidget(self._run_list.page)
             self.state.watch_list(self._run_list.page)
         return self._run_list
@@ -149,6 +165,13 @@ class MainWindow(QMainWindow):
 
     # How it is made
 
+    def _make_handlers(self, runs_dir: Path, trainer: Sequence[str] | None) -> None:
+        self.runs: RunControl = RunControl(self, runs_dir, trainer)
+        self.run_plans: RunPlans = RunPlans(self)
+        self.queue: QueueControl = QueueControl(self, runs_dir)
+        self.quitting: Quitting = Quitting(self, runs_dir)
+        self.run_ends: RunEnds = RunEnds(self, runs_dir)
+
     def _build(self) -> None:
         self.setWindowIcon(QIcon(str(resource("icons/gpu-studio.svg"))))
         self.setMinimumSize(SMALLEST)
@@ -167,7 +190,10 @@ class MainWindow(QMainWindow):
             self.actions_["doctor"],
             self.actions_["copy_devices"],
         )
-        self.plan_page = PlanPage(self.theme, self.document, self.readiness, self.facts, self.checkup, self.actions_)
+        self.plan_page = PlanPage(
+            self.theme, self.document, self.readiness, self.facts, self.checkup, self.actions_, runs=self._runs_dir
+        )
+        complete(self.plan_page, self.resuming, self.actions_)
         self._stack = QStackedWidget()
         self._stack.setObjectName("pages")
         self._rooms["devices"].addWidget(self.devices_page)
@@ -175,21 +201,9 @@ class MainWindow(QMainWindow):
         for name in PAGES:
             self._stack.addWidget(self._rooms[name])
         self._rail = Rail({name: self.actions_[f"page_{name}"] for name in PAGES})
-        self.setCentralWidget(self._beside_the_rail())
+        self.setCentralWidget(beside(self._rail, self.notice, self._stack))
         menus = self.actions_.fill(self.menuBar())
         self._recent = RecentMenu(self.plan_files, menus["File"], before=self.actions_["save_plan"])
-
-    def _beside_the_rail(self) -> QWidget:
-        whole, right = QWidget(), QVBoxLayout()
-        row = QHBoxLayout(whole)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
-        right.addWidget(self.notice)
-        right.addWidget(self._stack, 1)
-        right.setSpacing(0)
-        row.addWidget(self._rail)
-        row.addLayout(right, 1)
-        return whole
 
     def _connect(self) -> None:
         self.state = WindowState(self)
@@ -200,6 +214,7 @@ class MainWindow(QMainWindow):
             teller.told.connect(self.notice.say)
             teller.failed.connect(lambda text: self.notice.say(text, "bad"))
         self.inventory.changed.connect(self.plan_files.offer_starter)
+        self.runs.started.connect(self.run_ends.watch.add)
         self.runs.started.connect(self.show_run)
 
     def _compare(self, path: Path, plan: Plan) -> None:
@@ -211,6 +226,8 @@ class MainWindow(QMainWindow):
         if not geometry or not self.restoreGeometry(QByteArray(geometry)):
             self.resize(USUAL)
         self.actions_[f"theme_{self.theme.mode}"].setChecked(True)
+        self.actions_["ask_quit"].setChecked(self.quitting.asks)
+        self.actions_["notify"].setChecked(self.run_ends.notifies)
 
     def _begin(self, plan_path: Path | None) -> None:
         self.plan_files.begin(plan_path)
@@ -242,17 +259,25 @@ class MainWindow(QMainWindow):
         """Do what the first painted window need not wait for."""
         self.status_line.show_tensorflow()
         self.run_list.page.reader.tidy()
+        self.queue.attend()
+        self.run_ends.watch.look()
         _ = self.train_page
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
-        """Remember, and let go of what is watched; runs go on."""
+        """Ask, if runs are alive; else remember, and let go of what is watched."""
+        if not self.quitting.may_close():
+            event.ignore()
+            return
         self.settings.set(GEOMETRY, bytes(self.saveGeometry().data()))
         self.plan_files.remember()
         self.state.close()
+        self.resuming.close()
         for watcher in self._watchers:
             watcher.close()
         self.devices_page.close_parts()
         self.runs.close()
+        self.queue.close()
+        self.run_ends.close()
         if self._settling is not None:
             self._settling.stop()
         if self._run_list is not None:
@@ -272,18 +297,3 @@ class MainWindow(QMainWindow):
         if path is not None:
             event.acceptProposedAction()
             self.plan_files.change_to(path)
-
-
-def dropped_plan(event: QDropEvent) -> Path | None:
-    """The one plan file that is dragged, if that is what is dragged."""
-    urls = event.mimeData().urls()
-    if len(urls) != 1 or not urls[0].isLocalFile():
-        return None
-    path = Path(urls[0].toLocalFile())
-    return path if path.name.endswith((SUFFIX, ".toml")) else None
-
-
-def _room() -> QStackedWidget:
-    room = QStackedWidget()
-    room.setObjectName("page")
-    return room

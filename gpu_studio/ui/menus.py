@@ -1,14 +1,19 @@
-"""The menu of plans opened lately."""
+"""The menu of plans opened lately, and the one beside Train."""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
 
+from PySide6.QtCore import QPoint
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
+from gpu_studio.ui.action_set import ActionSet
 from gpu_studio.ui.plan_files import PlanFiles
+from gpu_studio.ui.widgets.button import Button
+
+MORE_WIDTH = 44
 
 
 class RecentMenu(QMenu):
@@ -28,6 +33,19 @@ class RecentMenu(QMenu):
             action.setToolTip(str(path))
             action.triggered.connect(partial(self._files.change_to, path))
         self.setEnabled(not self.isEmpty())
+
+
+def more_button(actions: ActionSet) -> Button:
+    """What else can be done with the open plan than to train it."""
+    button = Button("⋯")
+    button.setAccessibleName("More ways to train")
+    button.setToolTip("Other ways to train this plan")
+    button.setFixedWidth(MORE_WIDTH)
+    menu = QMenu(button)
+    menu.setToolTipsVisible(True)
+    menu.addActions([actions[name] for name in ("train", "queue_plan", "cancel_resuming")])
+    button.clicked.connect(lambda: menu.popup(button.mapToGlobal(QPoint(0, button.height() + 2))))
+    return button
 
 
 def _shown(path: Path) -> str:

@@ -75,9 +75,13 @@ class PlanFiles(QObject):
         """Switch to a plan for this machine that trains with `strategy`; the plan before comes back by undo."""
         self._make(partial(template, strategy), f"new plan, {strategy}")
 
-    def take(self, plan: Plan) -> None:
-        """Switch to a plan that has no file, as that of a run."""
-        self.leave(lambda: self._switch(plan, f"open {plan.name}"))
+    def take(self, plan: Plan, then: Callable[[], object] | None = None) -> None:
+        """Switch to a plan that has no file, as that of a run; `then` is done once that has happened."""
+        self.leave(lambda: self._take(plan, then or _nothing))
+
+    def _take(self, plan: Plan, then: Callable[[], object]) -> None:
+        self._switch(plan, f"open {plan.name}")
+        then()
 
     def choose_and_open(self) -> None:
         """Ask for a file, and open it."""

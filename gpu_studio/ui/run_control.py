@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gpu_studio.hardware import accompany
-from gpu_studio.plan import PlanError
+from gpu_studio.plan import Plan, PlanError
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.state import is_live
 from gpu_studio.ui.models.plan_document import folder_of
@@ -53,23 +53,30 @@ class RunControl(QObject):
         self._reaper.timeout.connect(self._reap)
 
     def train(self) -> None:
-        """Start the open plan as a new run and show it."""
+        """Start the open plan as a new run and show it; in resuming it goes on with the run that was chosen."""
         document, machine = self._window.document, self._window.inventory.machine
         if document.plan is None:
             return
         from gpu_studio.runs.launch import launch
+        from gpu_studio.runs.resume import resume
 
         other = live_run(self._runs_dir)
         base = folder_of(document.path)
-        start = partial(launch, document.plan, self._runs_dir, base=base, machine=machine, trainer=self._trainer)
-        if self._start(start) and other is not None:
+        start = partial(launch, document.plan, self._runs_dir)
+        if (target := self._window.resuming.target) is not None:
+            start = partial(resume, target.run, self._runs_dir, checkpoint=target.checkpoint.name, plan=document.plan)
+        if not self._start(partial(start, base=base, machine=machine, trainer=self._trainer)):
+            return
+        self._keep_prediction(self.launched[-1].directory, document.plan, base)
+        self._window.resuming.end()
+        if other is not None:
             self._window.notice.say(f"{other.id} is still training too: both runs share this machine.")
 
-    def resume(self, run: RunDirectory) -> None:
-        """Go on with a run from its newest checkpoint, as a new run, and show that."""
+    def resume(self, run: RunDirectory, checkpoint: str | None = None) -> None:
+        """Go on with a run from its newest checkpoint, or the one called so, as a new run, and show that."""
         from gpu_studio.runs.resume import resume
 
-        self._start(partial(resume, run, self._runs_dir, trainer=self._trainer))
+        self._start(partial(resume, run, self._runs_dir, checkpoint=checkpoint, trainer=self._trainer))
 
     def toggle_pause(self) -> None:
         """Pause the run that is shown, or let it go on."""
@@ -90,6 +97,11 @@ class RunControl(QObject):
         """Stop the run that is shown at once."""
         if live := self._window.shown_run:
             live.stop_now()
+
+    def look_after(self, process: subprocess.Popen[bytes]) -> None:
+        """Ask a process now and then how it ended, so that the system can forget it."""
+        self._recorders.append(process)
+        self._reaper.start()
 
     def close(self) -> None:
         """Ask no more. The trainers go on."""
@@ -119,6 +131,14 @@ class RunControl(QObject):
             return True
         return False
 
+    def _keep_prediction(self, run: RunDirectory, plan: Plan, base: Path) -> None:
+        """Write beside the run what the Plan page says of it."""
+        from gpu_studio.ui.models.run_prediction import keep_prediction
+
+        window = self._window
+        if (machine := window.inventory.machine) is not None:
+            keep_prediction(run, plan, machine, window.facts.known_of(plan, base), window.plan_page.step_seconds)
+
     def _reap(self) -> None:
         self.launched = [launched for launched in self.launched if launched.poll() is None]
         self._recorders = [recorder for recorder in self._recorders if recorder and recorder.poll() is None]
@@ -127,6 +147,11 @@ class RunControl(QObject):
 
 
 def live_run(runs: Path) -> RunDirectory | None:
-    """The newest run whose trainer lives. Asks the locks alone, because the window's start waits for it."""
+    """The newest run whose trainer lives; None if there is none."""
+    return next(iter(live_runs(runs)), None)
+
+
+def live_runs(runs: Path) -> list[RunDirectory]:
+    """Every run whose trainer lives, the newest first. Asks the locks alone: the window's start waits for it."""
     found = [RunDirectory(lock.parent) for lock in runs.glob("[!.]*/trainer.lock")]
-    return max(filter(is_live, found), key=lambda run: run.id, default=None)
+    return sorted(filter(is_live, found), key=lambda run: run.id, reverse=True)

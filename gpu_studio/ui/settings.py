@@ -29,8 +29,13 @@ class Setting(Generic[T]):
 GEOMETRY = Setting("window/geometry", b"", "Place and size of the window, as Qt saves them.")
 THEME = Setting("window/theme", "system", "system, light or dark.")
 LAST_PLAN = Setting("plan/last", "", "Path of the plan that was open last; empty if it had no file.")
+QUIT = Setting("window/quit", "ask", "ask, or leave: what closing the window does while runs are training.")
+NOTIFY = Setting("window/notify", "yes", "yes or no: whether the desktop is told when a run has ended.")
 DRAFT = Setting("plan/draft", "", "Text of the plan that was open last, where it differed from its file.")
 PLAN_TAB = Setting("plan/tab", "", "The tab of the Plan page that was open last; empty for the first one.")
+RUNS_ORDER = Setting("runs/order", "", "In which order runs stand: a column and `up` or `down`, as `started:down`.")
+RUNS_AXIS = Setting("runs/axis", "step", "What the axis of the compared curves counts: step, epoch or time.")
+RUNS_WIDTHS: Setting[tuple[str, ...]] = Setting("runs/widths", (), "Columns that were made wider, as `run=240`.")
 RECENT_PLANS: Setting[tuple[str, ...]] = Setting("plan/recent", (), "Paths of plans, the last used first.")
 
 

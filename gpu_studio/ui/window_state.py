@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
+from gpu_studio.ui.models.run_permissions import OF_RUNS, why_not
 from gpu_studio.ui.settings import PLAN_TAB
 from gpu_studio.ui.theme.states import LIVE
+from gpu_studio.ui.train_state import NO_RUN, follow_train_page
 from gpu_studio.ui.units import duration, plural
 
 if TYPE_CHECKING:
     from gpu_studio.runs.history import History
-    from gpu_studio.runs.summary import Summary
     from gpu_studio.ui.main_window import MainWindow
     from gpu_studio.ui.models.live_run import LiveRun
+    from gpu_studio.ui.models.run_row import RunRow
     from gpu_studio.ui.pages.runs_page import RunsPage
     from gpu_studio.ui.pages.train_page import TrainPage
 
-NO_RUN = "No run is shown: train a plan, or show a run from the Runs page"
 NOT_LIVE = "The run that is shown has ended"
 BEGINNING = "A run is just being started"
-NONE_SELECTED = "Select a run on the Runs page"
-_OF_SELECTED = ("open_run", "open_run_plan", "resume_run", "reveal_run", "delete_run")
+NO_RUN_IN_HAND = "Show a run, or select one on the Runs page"
+NOT_RESUMING = "The open plan goes on with no run"
 
 
 class WindowState(QObject):
@@ -38,21 +40,31 @@ class WindowState(QObject):
         window.actions_["refresh"].triggered.connect(lambda: window.sampler.retry())
         window.runs.breath.timeout.connect(self._allow_train)
         window.document.undo_stack.indexChanged.connect(self._follow_undo)
+        window.resuming.changed.connect(self._follow_resuming)
         for follow in (self._follow_plan, self._follow_machine, self._follow_undo):
             follow()
-        for name in _OF_SELECTED:
-            window.actions_.allow(name, NONE_SELECTED)
+        self.follow_chosen(())
         self.follow_run()
+        self._follow_resuming()
         self._keep_tab()
 
     def watch(self, page: TrainPage) -> None:
         """Follow the run that the Train page shows."""
         page.state_changed.connect(self.follow_run)
         page.status.connect(self._tell)
+        for changed in (page.details.table.allowed, page.details.desk.jobs.changed):
+            changed.connect(lambda: follow_train_page(self._window))
 
     def watch_list(self, page: RunsPage) -> None:
         """Follow what is selected on the Runs page."""
-        page.selection_changed.connect(lambda: self._follow_selection(page.selected))
+        page.selection_changed.connect(lambda: self.follow_chosen(page.chosen))
+
+    def follow_chosen(self, chosen: Sequence[RunRow]) -> None:
+        """Allow what can be done to the runs that are selected on the Runs page."""
+        for name in OF_RUNS:
+            self._window.actions_.allow(name, why_not(name, chosen))
+        self._selected = len(chosen) == 1
+        self._allow_plans()
 
     def close(self) -> None:
         """Follow the undo steps no more: the stack tells of its own end, when it is no longer there to be asked."""
@@ -99,13 +111,16 @@ class WindowState(QObject):
         actions["undo"].setText(f"Undo: {stack.undoText()}" if stack.canUndo() else "Undo")
         actions["redo"].setText(f"Redo: {stack.redoText()}" if stack.canRedo() else "Redo")
 
-    def _follow_selection(self, summary: Summary | None) -> None:
-        actions = self._window.actions_
-        for name in _OF_SELECTED:
-            actions.allow(name, "" if summary else NONE_SELECTED)
-        if summary and summary.live:
-            for name, what in (("resume_run", "resume"), ("delete_run", "delete")):
-                actions.allow(name, f"This run is still training: stop it before you {what} it")
+    def _follow_resuming(self) -> None:
+        target = self._window.resuming.target
+        self._window.actions_["train"].setText("Resume" if target else "Train")
+        self._window.actions_.allow("cancel_resuming", "" if target else NOT_RESUMING)
+        self._allow_train()
+
+    def _allow_plans(self) -> None:
+        in_hand = self._selected or self._followed is not None
+        for name in ("resume_changed", "duplicate_plan"):
+            self._window.actions_.allow(name, "" if in_hand else NO_RUN_IN_HAND)
 
     def follow_run(self) -> None:
         """Follow the run that is shown now."""
@@ -120,6 +135,8 @@ class WindowState(QObject):
         for name in ("pause", "checkpoint", "stop", "stop_now"):
             actions.allow(name, why_not)
         actions["pause"].setText("Resume" if state == "paused" else "Pause")
+        follow_train_page(self._window)
+        self._allow_plans()
         self._tell_of_run()
 
     def _allow_train(self) -> None:
@@ -127,7 +144,11 @@ class WindowState(QObject):
         live = self._followed
         silent = live is not None and live.history.started is None and live.live
         beginning = silent or self._window.runs.breath.isActive()
-        self._window.actions_.allow("train", BEGINNING if beginning else self._window.readiness.why_not)
+        self._window.actions_.allow("queue_plan", self._window.readiness.why_not)
+        why_not = BEGINNING if beginning else self._window.readiness.why_not
+        self._window.actions_.allow("train", why_not)
+        if (target := self._window.resuming.target) and not why_not:
+            self._window.actions_["train"].setToolTip(f"Go on with {target.run.id} as a new run (Ctrl+Return)")
 
     def _tell_of_run(self) -> None:
         live = self._followed
@@ -135,7 +156,8 @@ class WindowState(QObject):
         if live is None or live.state is None:
             self._window.status_line.set_run("", None)
         elif not live.waiting_for:
-            self._tell(in_a_line(live.history))
+            warned = self._window.train_page.concerns.words
+            self._tell(" · ".join(filter(None, (in_a_line(live.history), warned))))
 
     def _tell(self, text: str) -> None:
         self._window.status_line.set_run(text, self._followed.state if self._followed else None)

@@ -10,11 +10,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import flood
 import history_frame
 import memory_prediction
 import pipeline_prediction
 import placed_pace
 import plan_page
+import run_opening
 import sampler_cost
 import stop_latency
 import telemetry_cost
@@ -34,6 +36,8 @@ BENCHMARKS: Mapping[str, Rows] = {
     "sampler": sampler_cost.rows,
     "memory": memory_prediction.rows,
     "history": history_frame.rows,
+    "open": run_opening.rows,
+    "flood": flood.rows,
     "placed": placed_pace.rows,
     "pipeline": pipeline_prediction.rows,
     "plan": plan_page.rows,
@@ -43,6 +47,7 @@ UNITS = {
     "ms, exactly": "{:.2f} ms",
     "s": "{:.2f} s",
     "samples/s": "{:,.0f}/s",
+    "MB/s": "{:.0f} MB/s",
     "%": "{:.2f} %",
     "MiB": "{:.0f} MiB",
     "steps/s": "{:.1f}/s",

@@ -1,4 +1,4 @@
-"""Samples a second of a run with all its telemetry, against plain Keras `model.fit`."""
+"""Samples a second of a run with all its telemetry, the window and its sampler beside it, against Keras `model.fit`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from measuring import Budget, Row, compare
-from training import CASES, pace, pace_of_fit, plan_of
+from training import CASES, pace_of_fit, plan_of, watched_pace
 from workplace import Workplace
 
 BUDGET = Budget("at least", 1.0)
@@ -16,5 +16,5 @@ def rows(place: Workplace, times: int) -> Iterator[Row]:
     """A row for each model and strategy, in samples a second."""
     for case in CASES:
         plan = plan_of(case)
-        measure, reference = partial(pace, place, plan), partial(pace_of_fit, place, plan)
-        yield compare(f"training, {case}", measure, "plain model.fit", reference, "samples/s", BUDGET, times)
+        measure, reference = partial(watched_pace, place, plan), partial(pace_of_fit, place, plan)
+        yield compare(f"training, {case}, watched", measure, "plain model.fit", reference, "samples/s", BUDGET, times)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import statistics
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from workplace import PATIENCE_S, BenchmarkError, Workplace
+from workplace import PATIENCE_S, PROGRAMS, BenchmarkError, Workplace
 
 from gpu_studio.hardware import inventory
 from gpu_studio.plan import Checkpoint, Data, Distribution, Model, Plan, Training, save, starter
@@ -71,6 +73,20 @@ def pace(place: Workplace, plan: Plan, pick: Pick = statistics.median, **environ
     if not isinstance(told[-1], events.Finished) or len(ends) < plan.training.epochs:
         raise BenchmarkError(f"{plan.name}: {told[-1]}")
     return _pace(plan, ends, pick)
+
+
+def watched_pace(place: Workplace, plan: Plan) -> float:
+    """The same with all that stands beside a training at work: the window that shows it, and its sampler."""
+    command = [sys.executable, "-P", str(PROGRAMS / "watch_runs.py"), str(place.runs)]
+    with subprocess.Popen(
+        command, env=dict(place.environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as window:
+        try:
+            if window.stdout is None or not window.stdout.readline():
+                raise BenchmarkError("watch_runs.py showed no window")
+            return pace(place, plan)
+        finally:
+            window.terminate() if window.stdin is None else window.stdin.close()
 
 
 def pace_of_fit(place: Workplace, plan: Plan) -> float:

@@ -141,6 +141,24 @@ def test_that_a_lost_run_is_resumed_where_it_stood(gpu_studio, plan_file, machin
     assert gpu_studio("resume", lost.id, "--checkpoint", "step-00000003", "--json").documents[0]["from_step"] == 3
 
 
+def test_that_a_lost_run_goes_on_with_another_plan_by_either_command(
+    gpu_studio, plan_file, machine, trainer, runs_dir, tmp_path
+):
+    trainer("--vanish-at", "7", "--checkpoint-every", "3")
+    gpu_studio("train", plan_file)
+    [lost] = directories(runs_dir)
+    trainer()
+    other = tmp_path / "other.plan.toml"
+    plans.save(plans.with_settings(plans.load(plan_file), ["distribution.strategy=one_device"]), other)
+    assert gpu_studio("resume", lost.id, "--plan", other).code == 0
+    assert plans.load(directories(runs_dir)[0].plan_file).distribution.strategy == "one_device"
+    assert gpu_studio("runs", "resume", lost.id, "--set", "training.epochs=3").code == 0
+    assert plans.load(directories(runs_dir)[0].plan_file).training.epochs == 3
+    refused = gpu_studio("resume", lost.id, "--plan", other, "--set", "data.name=mnist")
+    assert (refused.code, len(directories(runs_dir))) == (2, 3)
+    assert "data.name" in refused.err
+
+
 def test_that_what_cannot_be_resumed_is_refused(gpu_studio, plan_file, machine, trainer, runs_dir):
     assert "no runs" in gpu_studio("resume", "latest").err
     gpu_studio("train", plan_file)

@@ -12,7 +12,9 @@ import pytest
 from gpu_studio.runs import catalogue, lock
 from gpu_studio.ui.main_window import MainWindow
 from gpu_studio.ui.models.plan_facts import FactsReader
-from gpu_studio.ui.settings import Settings
+from gpu_studio.ui.quitting import LEAVE
+from gpu_studio.ui.run_ends import NO
+from gpu_studio.ui.settings import NOTIFY, QUIT, Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 
 
@@ -34,6 +36,8 @@ def open_window(qtbot, runs: Path, tmp_path: Path, monkeypatch) -> Callable[...,
 
     def opened(plan: Path | None = None) -> MainWindow:
         settings, facts = Settings(tmp_path / "settings.ini"), FactsReader((sys.executable, fake_plan_asker.__file__))
+        settings.set(QUIT, LEAVE)
+        settings.set(NOTIFY, NO)
         window = MainWindow(runs, plan, ThemeManager("dark"), settings=settings, facts=facts)
         window.inventory.refresh()
         qtbot.addWidget(window)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from fault_windows import taken
 from PySide6.QtCore import Qt
 from training_runs import small_plan
 
@@ -68,7 +69,7 @@ def test_that_the_starter_plan_trains_from_the_keyboard_and_is_watched_to_its_en
 
 
 def test_that_a_run_outlives_a_killed_window_and_a_new_window_shows_all_of_it(
-    qtbot, open_window, runs, endless, x_environment
+    qtbot, open_window, runs, endless, x_environment, fault
 ) -> None:
     """The first window is a process of its own on a real X server, and its Train is a real key press."""
     command = [sys.executable, "-m", "gpu_studio", "--runs-dir", str(runs), str(endless)]
@@ -82,11 +83,14 @@ def test_that_a_run_outlives_a_killed_window_and_a_new_window_shows_all_of_it(
     seen = len(told(run, events.Epoch))
     qtbot.waitUntil(lambda: len(told(run, events.Epoch)) > seen + 3, timeout=LONG_MS)
     assert is_live(run)
-    window = open_window()
-    assert window.page == "train"
-    live = window.train_page.live_run
-    assert live.run == run
-    qtbot.waitUntil(lambda: live.state == "running", timeout=LONG_MS)
+    fault.is_about("window killed", "the run trains on; a new window shows all of it")
+    with fault.noticed():
+        window = open_window()
+        assert window.page == "train"
+        live = window.train_page.live_run
+        assert live.run == run
+        qtbot.waitUntil(lambda: live.state == "running", timeout=LONG_MS)
+    before = len(list(events_of(run)))
     commands.send(run, "stop")
     qtbot.waitUntil(lambda: live.state == "finished", timeout=LONG_MS)
     all_of_it = list(events_of(run))
@@ -94,6 +98,7 @@ def test_that_a_run_outlives_a_killed_window_and_a_new_window_shows_all_of_it(
     steps = [event for event in all_of_it if isinstance(event, events.Steps)]
     assert live.history.step == sum(len(event.losses) for event in steps)
     assert live.history.losses.total == live.history.step
+    fault.kept(before, live.history.revision)
 
 
 def press_train(qtbot, window_process, environment, runs: Path) -> None:
@@ -116,15 +121,20 @@ def press_train(qtbot, window_process, environment, runs: Path) -> None:
     qtbot.waitUntil(pressed, timeout=60_000)
 
 
-def test_that_a_killed_trainer_is_shown_as_lost_and_can_be_resumed(qtbot, open_window, runs, endless) -> None:
+def test_that_a_killed_trainer_is_shown_as_lost_and_can_be_resumed(qtbot, open_window, runs, endless, fault) -> None:
+    fault.is_about("trainer killed", "lost; goes on from its newest checkpoint at a click")
     window = open_window(endless)
     window.actions_["train"].trigger()
     live = window.train_page.live_run
     qtbot.waitUntil(lambda: len(live.history.checkpoints) > 0, timeout=LONG_MS)
     run = the_run(runs)
     kill(run)
-    with qtbot.waitSignal(live.state_changed, timeout=10_000, check_params_cb=lambda state: state == "lost"):
+    with (
+        fault.noticed(),
+        qtbot.waitSignal(live.state_changed, timeout=10_000, check_params_cb=lambda state: state == "lost"),
+    ):
         pass
+    fault.kept(len(list(events_of(run))), taken(live))
     assert window.train_page.outcome.isVisible()
     qtbot.mouseClick(window.train_page.outcome.resume, Qt.MouseButton.LeftButton)
     resumed = window.train_page.live_run
@@ -139,8 +149,9 @@ def test_that_a_killed_trainer_is_shown_as_lost_and_can_be_resumed(qtbot, open_w
 
 
 def test_that_the_window_survives_a_run_out_of_memory_and_says_what_to_try(
-    qtbot, open_window, runs, tmp_path, monkeypatch
+    qtbot, open_window, runs, tmp_path, monkeypatch, fault
 ) -> None:
+    fault.is_about("out of memory", "failed; says where, in which layer, what was held and what to change")
     monkeypatch.setenv("TF_CPU_ALLOCATOR_USE_BFC", "true")
     monkeypatch.setenv("TF_CPU_BFC_MEM_LIMIT_IN_MB", "64")
     path = tmp_path / "large.plan.toml"
@@ -149,8 +160,12 @@ def test_that_the_window_survives_a_run_out_of_memory_and_says_what_to_try(
     window.actions_["train"].trigger()
     page = window.train_page
     qtbot.waitUntil(lambda: page.live_run.state == "failed", timeout=LONG_MS)
-    assert "Out of memory on CPU:" in page.outcome.accessibleName()
-    assert "batch_size" in page.outcome.accessibleName()
+    said = page.outcome.accessibleName()
+    assert "Out of memory on CPU:" in said
+    assert "in the layer dense" in said
+    assert "were in use there" in said
+    assert "The weights alone do not fit" in said
+    fault.kept(len(list(events_of(the_run(runs)))), page.live_run.history.revision)
     assert window.isVisible()
     window.show_page("plan")
     assert window.page == "plan"

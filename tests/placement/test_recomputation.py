@@ -68,4 +68,3 @@ def test_that_what_a_stage_computes_again_is_said() -> None:
 @given(st.integers(1000, 5000), st.integers(4, 16))
 def test_that_with_several_micro_batches_of_a_large_batch_it_takes_less(batch: int, micro_batches: int) -> None:
     assert memory(batch, micro_batches, recompute=True) < memory(batch, micro_batches, recompute=False)
-

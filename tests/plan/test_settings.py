@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from plan_samples import a_plan
 
-from gpu_studio.plan import Carve, EarlyStopping, Named, PlanError, with_settings
+from gpu_studio.plan import Carve, EarlyStopping, Named, PlanError, with_settings, with_value
 
 
 def refusal_of(*settings: str) -> list[str]:
@@ -130,3 +130,25 @@ def test_that_a_later_version_cannot_be_set():
 
 def test_that_a_setting_of_odd_bytes_is_told():
     assert refusal_of("name=\udcff") == ['name is "\\udcff" (a string): write it in UTF-8.']
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("training.batch_size", 7),
+        ("training.options.global_clipnorm", 1.0),
+        ("distribution.placed.recompute", True),
+        ("devices.carve", [{"device": "GPU:0", "slices_mib": [512, 1536]}]),
+    ],
+)
+def test_that_one_value_is_put_where_its_field_is(field, value):
+    plan = with_value(a_plan(), field, value)
+    assert plan == with_value(plan, field, value) != a_plan()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("name.inner", 1), ("trainnig.epochs", 1), ("training.epochs", "many"), ("", 1)]
+)
+def test_that_a_value_that_no_plan_can_hold_is_refused(field, value):
+    with pytest.raises(PlanError):
+        with_value(a_plan(), field, value)

@@ -24,7 +24,14 @@ from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.event_writer import EventWriter
 
 BATCH = 10
+FAILED_CHECK = "F0000 00:00:1763665200.000000    12 pool.cc:12] Check failed: pool != nullptr "
 Reason = Literal["completed", "stopped", "stopped_now"]
+
+
+class Hologram(events.Event, tag="hologram", frozen=True):
+    """An event of a version that is not written yet."""
+
+    colour: str
 
 
 def options(arguments: list[str]) -> argparse.Namespace:
@@ -38,6 +45,10 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--fail-at", type=int, default=-1)
     parser.add_argument("--crash-at", type=int, default=-1, help="a segmentation fault")
     parser.add_argument("--abort-at", type=int, default=-1, help="a failed check, as TensorFlow's C++ does it")
+    parser.add_argument("--last-words", default="", help="what it prints before it aborts")
+    parser.add_argument("--print-mib", type=int, default=0, help="so much output at the start")
+    parser.add_argument("--long-line", type=int, default=0, help="a log event of so many characters at the start")
+    parser.add_argument("--later-version", action="store_true", help="tell an event that this version does not know")
     parser.add_argument("--vanish-at", type=int, default=-1, help="end without a word")
     parser.add_argument("--raise-at-start", action="store_true", help="a traceback before the first event")
     parser.add_argument("--lock-timeout", type=float, default=2.0)
@@ -98,6 +109,19 @@ class FakeTrainer:
             )
         )  # fmt: skip
         self.tell(events.StateChanged(state="running"))
+        self.say_much()
+
+    def say_much(self) -> None:
+        """What a user's own code may print, and a later version tell."""
+        line = "x" * 1023 + "\n"
+        for _ in range(self.chosen.print_mib):
+            sys.stdout.write(line * 1024)
+        if self.chosen.print_mib:
+            print("nothing more to say", flush=True)
+        if self.chosen.long_line:
+            self.tell(events.Log(message="y" * self.chosen.long_line))
+        if self.chosen.later_version:
+            self.tell(Hologram(colour="blue"))
 
     def inherited(self) -> tuple[int, int, str | None]:
         if not self.run.resume_file.exists():
@@ -160,11 +184,8 @@ class FakeTrainer:
         if self.step == self.chosen.crash_at:
             os.kill(os.getpid(), signal.SIGSEGV)
         if self.step == self.chosen.abort_at:
-            print(
-                "F0000 00:00:1763665200.000000    12 pool.cc:12] Check failed: pool != nullptr ",
-                file=sys.stderr,
-                flush=True,
-            )
+            words = self.chosen.last_words or FAILED_CHECK
+            print(words, file=sys.stderr, flush=True)
             os.abort()
         if self.step == self.chosen.vanish_at:
             os._exit(3)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpu_studio.runs import epochs as epochs_module
 from gpu_studio.runs.epochs import Best, EpochTable, higher_is_better
 from gpu_studio.runs.events import Epoch
 
@@ -38,6 +39,34 @@ def test_that_the_best_is_the_first_of_the_lowest_losses_or_highest_accuracies()
     assert epochs.best("loss") == Best("loss", 1.0, 2)
     assert epochs.best("acc") == Best("acc", 0.9, 2)
     assert epochs.best("nothing") is None
+
+
+def test_that_a_run_of_very_many_epochs_keeps_rows_evenly_with_the_newest_and_knows_the_best_of_all(monkeypatch):
+    monkeypatch.setattr(epochs_module, "MOST_ROWS", 16)
+    for count in range(1, 300):
+        epochs = table(*({"loss": 0.01 if number == 2 else 1.0 + number} for number in range(count)))
+        assert len(epochs) == count
+        assert len(epochs.rows) <= 17
+        assert epochs.last.epoch == count
+        *kept, newest = epochs.numbers.tolist()
+        gaps = set(np.diff(kept))
+        assert len(gaps) <= 1
+        assert 0 < newest - (kept[-1] if kept else 0) <= max(gaps, default=1)
+    assert epochs.best("loss") == Best("loss", 0.01, 3)
+
+
+def test_that_epochs_which_are_foreseen_stand_behind_the_others_until_their_turn():
+    known, later = table({"loss": 9.0}), table({"loss": 9.0}, {"loss": 8.0}, {"loss": 7.0, "val_loss": 6.0})
+    later.rows.pop(0)
+    known.foresee(later)
+    assert (known.numbers.tolist(), known.last.epoch, len(known)) == ([1, 2, 3], 3, 1)
+    assert known.metrics == ["loss", "val_loss"]
+    assert known.best("loss") == Best("loss", 9.0, 1), "what is only foreseen is no best yet"
+    known.add(Epoch(epoch=2, step=20, metrics={"loss": 1.0}, seconds=1, samples_per_second=1, time=102.0))
+    np.testing.assert_array_equal(known.metric("loss"), [9, 1, 7])
+    known.add(Epoch(epoch=3, step=30, metrics={"loss": 0.5}, seconds=1, samples_per_second=1, time=103.0))
+    assert known.metric("loss").tolist() == [9, 1, 0.5]
+    assert len(known) == len(known.rows) == 3
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu_studio.runs import events, history
+from gpu_studio.runs import events, log_lines
 from gpu_studio.runs.history import History
 
 STARTED = events.Started(run="r", plan="p", pid=1, host="h", gpu_studio="0", python="3", time=100.0)
@@ -145,7 +145,7 @@ def test_that_the_learning_rate_lies_above_the_step_it_trained():
 
 
 def test_that_the_log_is_bounded_and_says_how_much_is_gone(monkeypatch):
-    monkeypatch.setattr(history, "LOG_LINES", 5)
+    monkeypatch.setattr(log_lines, "LOG_LINES", 5)
     run = folded(*(events.Log(message=str(number), time=1.0) for number in range(8)))
     run.apply(events.Warned(message="Careful.", suggestion="Look.", time=2.0))
     assert [line.message for line in run.log] == ["4", "5", "6", "7", "Careful. Look."]
@@ -153,11 +153,47 @@ def test_that_the_log_is_bounded_and_says_how_much_is_gone(monkeypatch):
 
 
 def test_that_every_kind_of_event_is_taken_in():
-    placement = events.Placement(rows=[("dense", "forward", "CPU:1", 3)])
-    devices = events.Devices(logical=[], replicas=["CPU:0"], strategy="none")
+    placement = events.Placement(rows=[("dense", "forward", "CPU:1", 3)], time=101.0)
+    devices = events.Devices(logical=[], replicas=["CPU:0"], strategy="none", time=100.5)
     run = folded(STARTED, devices, MODEL, placement, RUNNING, events.Log(message="x"))
     assert (run.devices, run.model, run.placement) == (devices, MODEL, placement)
     assert run.revision == 6
+
+
+def test_that_events_after_the_clock_was_put_back_stand_after_those_before():
+    warned, saved = events.Warned(message="!", time=5001.0), events.Checkpoint(
+        name="a", epoch=1, step=1, bytes=1, seconds=1, time=11.0)  # fmt: skip
+    run = folded(STARTED, steps(0, 1.0, time=5000.0), warned, steps(1, 2.0, time=10.0), saved, steps(2, 3.0, time=12.0))
+    assert run.losses.column("time").tolist() == [5000.0, 5001.0, 5003.0]
+    assert (run.warnings[0].time, run.checkpoints[0].time, run.seconds) == (5001.0, 5002.0, 4903.0)
+    assert run.samples_per_second is None or run.samples_per_second >= 0
+
+
+def test_that_what_is_foreseen_of_a_run_gives_way_to_what_is_read_of_it():
+    first, later = folded(STARTED, MODEL, RUNNING), folded(STARTED, steps(2, 2.0, time=104.0), memory(104.5, 30))
+    first.foresee(later)
+    assert first.losses.column("loss").tolist() == [2.0]
+    assert first.memory["GPU:0"].current.tolist() == [30]
+    assert (first.step, first.loss) == (0, None), "only curves are foreseen"
+    first.apply_all([steps(0, 4.0, 3.0), steps(2, 2.5, time=104.0), memory(103.0, 10)])
+    assert first.losses.column("loss").tolist() == [4.0, 3.0, 2.5]
+    assert first.memory["GPU:0"].current.tolist() == [10, 30]
+
+
+def test_that_a_history_which_shares_curves_has_its_own_newest_figures():
+    whole, seen = folded(STARTED, MODEL, RUNNING), folded(STARTED, MODEL, steps(4, 9.0, time=109.0), memory(109.0, 90))
+    whole.foresee(seen)
+    seen.share(whole)
+    whole.apply_all([steps(0, 4.0, time=103.0), epoch(1, 1, loss=4.0), memory(103.0, 10)])
+    assert (seen.step, seen.loss, seen.seconds, seen.memory["GPU:0"].latest.current) == (5, 9.0, 9.0, 90)
+    assert seen.losses.column("loss").tolist() == [4.0, 9.0]
+    assert seen.memory["GPU:0"].current.tolist() == [10, 90]
+    assert seen.epochs.last.epoch == 1
+
+
+def memory(time, current):
+    gpu = events.DeviceMemory(device="GPU:0", current=current, peak=current, source="allocator")
+    return events.Memory(devices=[gpu], time=time)
 
 
 def test_that_what_is_inherited_makes_the_curve_but_not_the_pace():

@@ -45,7 +45,7 @@ def test_that_a_view_cannot_be_written_and_costs_no_copy():
 
 
 def test_that_a_day_at_1000_steps_a_second_stays_bounded_and_keeps_its_peaks():
-    most, batch, total = 1 << 12, 10_000, 2_000_000
+    most, batch, total = 1 << 13, 10_000, 2_000_000
     series = Series("step", "loss", by="loss", most=most)
     loss = np.ones(total)
     loss[[777, 1_234_567, 1_999_000]] = [50.0, 99.0, -3.0]
@@ -58,7 +58,8 @@ def test_that_a_day_at_1000_steps_a_second_stays_bounded_and_keeps_its_peaks():
     gaps = np.diff(series.column("step"))
     assert gaps.min() > 0
     assert gaps.max() < 2 * series.group  # the same resolution everywhere
-    assert total - series.last("step") <= 2 * series.group
+    assert (gaps[-most // 4 + 1 :] == 1).all()  # but for the newest, which are whole
+    assert series.last("step") == total - 1
 
 
 @given(st.lists(arrays(np.float64, st.integers(0, 40), elements=values), max_size=30), st.integers(4, 50))
@@ -83,3 +84,54 @@ def test_that_whatever_comes_the_order_the_bound_and_the_extremes_hold(batches, 
 def test_that_a_bound_too_small_to_halve_is_refused():
     with pytest.raises(ValueError, match="at least 4"):
         Series("x", by="x", most=3)
+
+
+def test_that_a_column_along_which_points_come_never_falls():
+    series = Series("time", "value", by="value", along="time")
+    series.add([1.0, 3.0, 2.0], [10, 11, 12])
+    series.add(2.5, 13)
+    assert series.column("time").tolist() == [1, 3, 3, 3]
+    assert series.column("value").tolist() == [10, 11, 12, 13]
+
+
+def test_that_what_is_foreseen_stands_behind_the_rest_until_its_turn_has_come():
+    series = Series("time", "value", by="value", along="time")
+    before = series.total
+    series.foresee([1, 5, 9], [10, 50, 90])
+    assert series.total != before
+    assert (len(series), series.last("value")) == (3, 90)
+    series.add([1, 2, 5], [11, 21, 51])
+    assert series.column("time").tolist() == [1, 2, 5, 9]
+    assert series.column("value").tolist() == [11, 21, 51, 90]
+    series.add([8, 12], [81, 121])
+    assert series.column("value").tolist() == [11, 21, 51, 81, 121]
+    assert len(series) == 5
+
+
+def test_that_of_very_much_that_is_foreseen_the_extremes_are_shown():
+    series = Series("time", "value", by="value", along="time")
+    values = np.ones(1_000_000)
+    values[[10, 999_990]] = [9.0, -9.0]
+    series.foresee(np.arange(values.size), values)
+    assert len(series) < 10_000
+    assert (series.column("value").max(), series.column("value").min()) == (9.0, -9.0)
+    assert (np.diff(series.column("time")) > 0).all()
+
+
+def test_that_only_along_a_column_something_can_be_foreseen():
+    with pytest.raises(ValueError, match="along"):
+        Series("x", by="x").foresee([1.0])
+
+
+@given(
+    st.lists(arrays(np.float64, st.integers(0, 40), elements=st.floats(0, 1e6)), max_size=20),
+    arrays(np.float64, st.integers(0, 20), elements=st.floats(0, 1e6)),
+    st.integers(4, 50),
+)
+def test_that_however_times_fall_and_whatever_is_foreseen_the_column_stays_sorted(batches, ahead, most):
+    series = Series("time", "value", by="value", along="time", most=most)
+    series.foresee(np.sort(ahead), 1.0)
+    for times in batches:
+        series.add(times, np.arange(times.size))
+        assert (np.diff(series.column("time")) >= 0).all()
+        assert len(series) <= most + ahead.size

@@ -44,3 +44,37 @@ def test_that_rates_and_shares_have_their_units():
     assert wording.rate(0.123) == "0.12 samples/s"
     assert wording.rate(None) == wording.share(None) == "–"
     assert wording.share(0.123) == "12 %"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (None, "–"),
+        (float("nan"), "–"),
+        (0.00082, "820 µs"),
+        (0.0009999, "1.00 ms"),
+        (0.0041, "4.10 ms"),
+        (0.99, "990 ms"),
+        (1.25, "1.25 s"),
+        (1234, "1,234 s"),
+    ],
+)
+def test_that_a_short_time_has_a_unit_that_suits_it(seconds, text):
+    assert wording.span(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("joules", "text"),
+    [
+        (None, "–"),
+        (float("inf"), "–"),
+        (0, "0 J"),
+        (812, "812 J"),
+        (999.7, "1.00 kJ (0.278 Wh)"),
+        (40_200, "40.2 kJ (11.2 Wh)"),
+        (999_700, "1.00 MJ (278 Wh)"),
+        (7.2e9, "7,200 MJ (2,000 kWh)"),
+    ],
+)
+def test_that_an_energy_is_told_in_watt_hours_too(joules, text):
+    assert wording.energy(joules) == text

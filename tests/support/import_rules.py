@@ -13,7 +13,7 @@ ROOMS: Mapping[str, frozenset[str]] = {
     "plan": frozenset(),
     "hardware": frozenset({"plan"}),
     "placement": frozenset({"plan"}),
-    "runs": frozenset({"plan"}),
+    "runs": frozenset({"hardware", "plan"}),
     "export": frozenset({"plan"}),
     "trainer": frozenset({"placement", "plan", "runs"}),
     "ui": FRONT_ENDS_USE,
@@ -27,8 +27,23 @@ ROOMS: Mapping[str, frozenset[str]] = {
 COMMON = frozenset({"__init__", "resource_files", "own_processes"})
 # What the run directory holds, and nothing of those who start, follow or list runs.
 TRAINER_USES_OF_RUNS = frozenset(
-    {"events", "event_writer", "commands", "directory", "lock", "checkpoints", "inheritance"}
+    {
+        "events",
+        "event_parts",
+        "event_writer",
+        "commands",
+        "directory",
+        "lock",
+        "checkpoints",
+        "inheritance",
+        "failure_mends",
+        "failure_texts",
+        "lost_device",
+        "nearest_file",
+    }
 )
+# What a recording says, and which card is which: nothing that asks a driver or starts a process.
+RUNS_USES_OF_HARDWARE = frozenset({"accounting", "card_account", "identity", "samples", "alerts"})
 LIBRARIES: Mapping[str, str] = {
     "tensorflow": "trainer",
     "keras": "trainer",
@@ -136,6 +151,8 @@ def _reason_inside(item: Import, target: tuple[str, ...]) -> str | None:
         return "the command line imports the window only inside the function that opens it"
     if (item.room, room) == ("trainer", "runs") and target[1:2] not in {(name,) for name in TRAINER_USES_OF_RUNS}:
         return f"of runs the trainer uses only {', '.join(sorted(TRAINER_USES_OF_RUNS))}"
+    if (item.room, room) == ("runs", "hardware") and target[1:2] not in {(name,) for name in RUNS_USES_OF_HARDWARE}:
+        return f"of hardware runs use only {', '.join(sorted(RUNS_USES_OF_HARDWARE))}"
     return None
 
 

@@ -21,6 +21,8 @@ from gpu_studio.ui import app
 from gpu_studio.ui.main_window import MainWindow
 from gpu_studio.ui.models.edits.carving import slices_of
 from gpu_studio.ui.models.plan_facts import FactsReader
+from gpu_studio.ui.quitting import LEAVE
+from gpu_studio.ui.settings import QUIT
 from gpu_studio.ui.widgets.button import PrimaryButton
 
 CARD = "GPU:0"
@@ -37,6 +39,7 @@ class Window(MainWindow):
         # Of the model it is told without TensorFlow, which a test of the pointer need not wait for.
         asker = Path(__file__).with_name("fake_plan_asker.py")
         super().__init__(*given, **named, facts=FactsReader((sys.executable, str(asker))))
+        self.settings.set(QUIT, LEAVE)
         self.document.changed.connect(self.tell_slices)
         self.document.changed.connect(self.tell_strategy)
         self.ended = QSocketNotifier(sys.stdin.fileno(), QSocketNotifier.Type.Read, self)

@@ -18,7 +18,9 @@ from gpu_studio.plan import Machine
 from gpu_studio.ui.main_window import MainWindow
 from gpu_studio.ui.models.inventory import Inventory
 from gpu_studio.ui.models.plan_facts import FactsReader
-from gpu_studio.ui.settings import Settings
+from gpu_studio.ui.quitting import LEAVE
+from gpu_studio.ui.run_ends import NO
+from gpu_studio.ui.settings import NOTIFY, QUIT, Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 
 OpenWindow = Callable[..., MainWindow]
@@ -70,6 +72,10 @@ def open_window(
 
     def opened(plan: Path | None = None, machine: Machine = WITHOUT_CARDS, **options: Any) -> MainWindow:
         inventory = Inventory(answering(machine))
+        # Closing windows at the end of a test is no occasion for a question.
+        settings.set(QUIT, LEAVE)
+        # Nor is the end of a test's run one to tell the desktop of whoever runs the tests.
+        settings.set(NOTIFY, NO)
         told = {"settings": settings, "inventory": inventory, "facts": FactsReader(facts), **options}
         window = MainWindow(runs, plan, theme, **told)
         windows.append(window)

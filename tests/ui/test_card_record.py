@@ -90,6 +90,16 @@ def test_that_a_long_recording_is_read_in_slices(qtbot, run, followed):
     assert followed._tail.offset == run.hardware_file.stat().st_size
 
 
+def test_that_the_curves_of_a_recording_go_on_where_the_clock_was_put_back(qtbot, run, followed):
+    append(run, *(host(float(time), time) for time in (5000, 5001, 10, 11, 12)))
+    with qtbot.waitSignal(followed.caught_up):
+        followed.start()
+    memory = followed.figures.series("host", "memory")
+    assert memory.column("time").tolist() == [5000.0, 5001.0, 5001.0, 5002.0, 5003.0]
+    assert followed.figures.value_at("host", "memory", 5002.5) == 5011 * MIB
+    assert (followed.figures.first, followed.figures.last) == (5000.0, 5003.0)
+
+
 def test_that_a_recording_that_cannot_be_read_says_why_and_is_left(qtbot, run, followed):
     run.hardware_file.mkdir()
     with qtbot.waitSignal(followed.caught_up):

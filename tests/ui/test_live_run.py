@@ -13,6 +13,7 @@ from real_runs import start
 from gpu_studio.runs import events, lock
 from gpu_studio.runs.commands import CommandReader
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.ui.models import live_run
 from gpu_studio.ui.models.live_run import LiveRun
 
 __all__ = ["start"]
@@ -89,6 +90,49 @@ def test_that_a_long_run_is_read_in_slices_between_which_the_window_lives(qtbot,
     assert len(set(turns)) > 5
     assert live.history.step == 50_000
     assert live.state == "lost"
+    live.close()
+
+
+@pytest.mark.parametrize(("ending", "state"), [("completed", "finished"), ("none", "lost")])
+def test_that_the_curve_of_a_long_run_stands_whole_before_it_is_read_and_then_fills_in(
+    qtbot, runs_dir, monkeypatch, ending, state
+):
+    monkeypatch.setattr(live_run, "SMALLEST", 1024 * 1024)
+    script = Script(trained=60, epochs=60, steps=1000, per_call=10, call_seconds=0.5, ending=ending)
+    live = LiveRun(make_run(runs_dir, script))
+    slices, coarse = [], []
+
+    def look() -> None:
+        slices.append((live.reading, live.share_read, live.state, live.history))
+        coarse.append(len(live.history.losses))
+
+    live.changed.connect(look)
+    with qtbot.waitSignal(live.loaded):
+        live.start()
+    reading, share, first_state, seen = slices[0]
+    assert (reading, share, first_state) == (True, 0.0, state)
+    assert (seen.step, seen.state) == (60_000, state)
+    assert 100 < coarse[0] < 60_000
+    assert len(slices) > 3
+    shares = [share for _, share, _, _ in slices]
+    assert shares == sorted(shares)
+    assert {state for _, _, state, _ in slices} == {state}
+    assert live.history is not seen
+    assert (live.history.losses.total, live.history.state) == (60_001, state)
+    assert live.history.losses.column("step").tolist() == list(range(1, 60_001)), "nothing coarse is left"
+    assert live.calls.at(live.history.last_time) is not None
+    live.close()
+
+
+def test_that_a_slow_disk_shows_at_least_both_ends_of_a_long_run(qtbot, runs_dir, monkeypatch):
+    monkeypatch.setattr(live_run, "SMALLEST", 1024 * 1024)
+    monkeypatch.setattr(live_run, "AHEAD_MS", 0)
+    live = LiveRun(make_run(runs_dir, Script(trained=60, epochs=60, steps=1000, per_call=10, call_seconds=0.5)))
+    seen = []
+    live.changed.connect(lambda: seen.append((live.history.step, live.history.losses.last("step"))))
+    with qtbot.waitSignal(live.loaded):
+        live.start()
+    assert seen[0] == (60_000, 60_000)
     live.close()
 
 

@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 from made_recordings import NO_UTILISATION, cards, fast, host, identities, used_mib
 from made_runs import MIB, Script, make_run
 
-from gpu_studio.hardware.samples import Cards, Fast, FastFigures, Host, Started
+from gpu_studio.hardware.samples import Cards, Fast, FastFigures, Started, encode
 from gpu_studio.runs.events import Devices, LogicalDevice
 from gpu_studio.runs.history import History
 from gpu_studio.runs.lineage import events_of, read_history
+from gpu_studio.runs.run_cards import RunCard, run_cards, uses_cards
 from gpu_studio.ui.models.card_figures import HOST, LONGEST_GAP, MOST_POINTS, CardFigures
-from gpu_studio.ui.models.card_readout import MOST_ROWS, card_rows
+from gpu_studio.ui.models.card_readout import device_table
 from gpu_studio.ui.models.card_record import CardRecord
-from gpu_studio.ui.models.run_cards import RunCard, run_cards, uses_cards
+from gpu_studio.ui.models.readout import Readout
 from gpu_studio.ui.pages.train.figure_lines import figure_drawing
 from gpu_studio.ui.pages.train.memory_lines import memory_drawing
 
@@ -123,8 +124,18 @@ def test_that_a_figure_that_is_missing_is_no_zero_and_an_old_one_is_not_of_now()
     assert figures.value_at("a", "memory", 0.5) is None
     assert figures.value_at("a", "memory", 1.0 + LONGEST_GAP) == 2 * MIB
     assert figures.value_at("a", "memory", 1.1 + LONGEST_GAP) is None
-    figures.add([Host(time=0.0, cpu_percent=50.0)])
-    assert figures.series(HOST, "utilisation").column("time")[0] == 1.0, "a clock put back runs no curve backwards"
+
+
+def test_that_a_clock_put_back_runs_no_recorded_curve_backwards(qtbot, record, tmp_path):
+    told = [host(time, number) for number, time in enumerate((100.0, 101.0, 40.0, 41.0))]
+    (tmp_path / "hardware.jsonl").write_bytes(b"".join(encode(sample) for sample in told))
+    with qtbot.waitSignal(record.caught_up):
+        record.start()
+    record.close()
+    times = record.figures.series(HOST, "utilisation").column("time")
+    assert len(times) == 4
+    assert times[0] == 100.0
+    assert all(times[1:] >= times[:-1])
 
 
 def history_of(runs_dir, **script):
@@ -176,7 +187,7 @@ def test_that_an_older_run_that_does_not_tell_its_cards_says_so(runs_dir, record
     fed(record, history, EIGHT)
     assert memory_drawing(history, record).caption[0].endswith("which of the cards these were is not known")
     assert figure_drawing(history, record, "utilisation").nothing == "which of the cards these were is not known"
-    assert card_rows(history, record, "memory", None) == ()
+    assert device_table(history, record, None).heads == (("in use", "MiB"),)
 
 
 def test_that_utilisation_is_a_strong_line_a_card_with_its_newest_value(runs_dir, record):
@@ -212,27 +223,45 @@ def test_that_without_cards_the_host_is_shown(runs_dir, record):
     assert [line.name for line in memory.lines] == ["host memory", "host", "CPU:0", "CPU:1"]
     assert memory.cards == "whole host"
     assert [entry.value for entry in figure_drawing(history, record, "utilisation").entries] == ["60 %"]
-    assert card_rows(history, record, "memory", None) == (("whole host", "5\u2009000 MiB"),)
-    assert card_rows(history, record, "utilisation", None) == (("CPU busy", "60 %"),)
+    table = device_table(history, record, None)
+    assert table.heads == (("in use", "MiB"), ("whole", "MiB"), ("busy", "%"))
+    assert table.rows[-1][0::2] == ("host", "5\u2009000")
+    assert table.column("busy") == {"CPU:0": "–", "CPU:1": "–", "host": "60"}
 
 
-def test_that_the_readout_tells_each_card_at_the_moment_asked_for(runs_dir, record):
+def test_that_the_table_tells_each_device_and_its_card_at_the_moment_asked_for(runs_dir, record):
     history = history_of(runs_dir, devices=2, identities=identities(EIGHT[5:]))
     fed(record, history, EIGHT)
-    now = history.last_time - history.started.time
-    assert card_rows(history, record, "utilisation", now) == (("GPU:0 busy", "70 %"), ("GPU:1 busy", "79 %"))
-    assert card_rows(history, record, "memory", now)[0] == ("GPU:0 card", "1\u2009500 MiB")
-    assert card_rows(history, record, "power", now - 60) == (("GPU:0 power", "–"), ("GPU:1 power", "–"))
+    table = device_table(history, record, history.last_time - history.started.time)
+    assert table.heads == (("in use", "MiB"), ("card", "MiB"), ("busy", "%"), ("power", "W"))
+    assert table.column("busy") == {"GPU:0": "70", "GPU:1": "79"}
+    assert table.column("card")["GPU:0"] == "1\u2009500"
+    current = history.memory["GPU:1"].current
+    assert table.column("in use")["GPU:1"] == f"{current[-1] / MIB:.0f}"
+    early = device_table(history, record, 1.5)
+    assert early.column("in use")["GPU:1"] == f"{current[0] / MIB:.0f}"
 
 
-def test_that_more_cards_than_can_be_read_are_told_as_a_range(runs_dir, record):
-    many = cards("16xL4")
-    history = history_of(runs_dir, devices=16, identities=identities(many))
-    assert len(many) > MOST_ROWS
-    fed(record, history, many)
-    assert card_rows(history, record, "power", None) == (("16 cards", "300 W – 450 W"),)
+def test_that_slices_of_one_card_are_each_told_beside_it(runs_dir, record):
+    history = history_of(runs_dir, devices=4, per_card=2, identities=identities(EIGHT))
+    fed(record, history, EIGHT)
+    power = device_table(history, record, None).column("power")
+    assert power == {"GPU:0": "300", "GPU:1": "300", "GPU:2": "310", "GPU:3": "310"}
+
+
+def test_that_the_table_is_told_in_words_and_as_cells(runs_dir, record):
+    history = history_of(runs_dir, devices=1, identities=identities(EIGHT))
+    fed(record, history, EIGHT)
+    table = device_table(history, record, None)
+    (words,) = table.told()
+    assert words.startswith("GPU:0 in use ")
+    assert words.endswith(" %, power 300 W")
+    lines = Readout("At 14:02:31", (("loss", "0.1"),), table, ("epoch 3 ends",)).lines()
+    assert lines[:3] == [("At 14:02:31",), ("loss", "0.1"), ("device", "in use MiB", "card MiB", "busy %", "power W")]
+    assert lines[3] == table.rows[0]
+    assert lines[-1] == ("epoch 3 ends",)
 
 
 def test_that_nothing_is_told_before_the_run_has_begun(record):
     record.take(host(1.0))
-    assert card_rows(History(), record, "memory", None) == ()
+    assert device_table(History(), record, None) is None

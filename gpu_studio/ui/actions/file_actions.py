@@ -86,7 +86,7 @@ FILE: tuple[ActionSpec, ...] = (
         "quit",
         "File",
         "Quit",
-        "Close the window; runs go on",
+        "Close the window; runs that are alive can go on",
         lambda window: window.close(),
         "Ctrl+Q",
         group=3,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
@@ -14,7 +15,7 @@ Figure = Literal["memory", "utilisation", "power"]
 HOST: Final = "host"
 MIB: Final = 1024 * 1024
 MOST_POINTS: Final = 1 << 14
-"""A curve keeps four and a half hours of seconds whole, and takes 0.25 MiB at most."""
+"""A curve keeps the newest hour of seconds whole, and takes 0.25 MiB at most."""
 LONGEST_GAP: Final = 15.0
 """Seconds after which a figure says nothing of a moment any more, and a curve is broken."""
 Point = tuple[str, Figure, float | None]
@@ -34,15 +35,15 @@ class CardFigures:
 
     def add(self, told: Iterable[AnySample]) -> None:
         """Take in the figures of samples, cheaper together than one by one; one that has none changes nothing."""
-        points: dict[tuple[str, Figure], tuple[list[float], list[float]]] = {}
+        points: defaultdict[tuple[str, Figure], list[tuple[float, float]]] = defaultdict(list)
         for sample in told:
             for key, figure, value in _points(sample):
                 if value is not None:
-                    times, values = points.setdefault((key, figure), ([], []))
-                    times.append(self._moment(sample.time))
-                    values.append(value)
-        for curve, (times, values) in points.items():
-            self._of(*curve).add(times, values)
+                    points[key, figure].append((sample.time, value))
+        for curve, found in points.items():
+            self._of(*curve).add_rows(found)
+            self.first = found[0][0] if self.first is None else self.first
+            self.last = max(self.last, found[-1][0])
 
     def series(self, key: str, figure: Figure) -> Series | None:
         """The curve of a card; None if it has never shown this figure."""
@@ -68,17 +69,10 @@ class CardFigures:
             return None
         return float(series.column("value")[place])
 
-    def _moment(self, time: float) -> float:
-        """A clock that was put back must not make a curve run backwards."""
-        if self.first is None:
-            self.first = time
-        self.last = max(self.last, time)
-        return self.last
-
     def _of(self, key: str, figure: Figure) -> Series:
         found = self._series.get((key, figure))
         if found is None:
-            found = self._series[key, figure] = Series("time", "value", by="value", most=MOST_POINTS)
+            found = self._series[key, figure] = Series("time", "value", by="value", along="time", most=MOST_POINTS)
         return found
 
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 from gpu_studio.runs.events import Finished
 from gpu_studio.runs.history import History
 from gpu_studio.ui.models import figures
+from gpu_studio.ui.models.eta import UNKNOWN
 from gpu_studio.ui.units import duration
 
 _SEPARATOR = " · "
 _TEST = "test_"
 
 
-def headline(history: History, *, short: bool = False) -> str:
-    """What stands beside the name of the run; a `short` one leaves the steps out."""
+def headline(history: History, left: str = UNKNOWN, *, short: bool = False) -> str:
+    """What stands beside the name of the run, with the time that is `left`; a `short` one leaves the steps out."""
     if history.finished is not None:
         return _finished(history, history.finished)
     if history.state in ("failed", "lost"):
         return f"ended in {_place(history)}" if history.step else "ended before the first step"
     if history.model is None:
         return "starting TensorFlow…" if history.devices is None else "building the model…"
-    return _SEPARATOR.join(filter(None, (_place(history, short=short), _speed(history), _left(history))))
+    return _SEPARATOR.join(filter(None, (_place(history, short=short), _speed(history), _left(history, left))))
 
 
 def _place(history: History, *, short: bool = False) -> str:
@@ -33,9 +34,10 @@ def _speed(history: History) -> str:
     return "" if speed is None else f"{figures.whole(speed)} samples/s"
 
 
-def _left(history: History) -> str:
-    left = history.eta_seconds
-    return "" if left is None or history.state == "stopping" else f"{duration(left)} left"
+def _left(history: History, left: str) -> str:
+    if history.state == "stopping":
+        return ""
+    return f"time left {UNKNOWN}" if left == UNKNOWN else f"{left} left"
 
 
 def _finished(history: History, event: Finished) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
@@ -9,18 +11,21 @@ from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
 from gpu_studio.runs.commands import Action, send
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import TERMINAL, AnyEvent, Checkpoint, State, StateChanged, Steps
+from gpu_studio.runs.gathering import FREQUENT
+from gpu_studio.runs.glimpse import SMALLEST, Glimpse
 from gpu_studio.runs.history import History
 from gpu_studio.runs.state import state_of
 from gpu_studio.runs.tail import Tail
 from gpu_studio.ui.models.calls import Calls
 from gpu_studio.ui.models.card_record import CardRecord
 from gpu_studio.ui.models.run_log import RunLog
+from gpu_studio.ui.models.slices import Slices
 from gpu_studio.ui.models.stopper import Stopper
 
 LIVE_MS: Final = 100
 SLICE_MS: Final = 8
-# Small enough that decoding one chunk does not outlast a slice by much.
-CHUNK_BYTES: Final = 16 * 1024
+AHEAD_MS: Final = 200
+"""How long may be looked ahead: a disk that has to seek for each place would take seconds for all of them."""
 LOOK_MS: Final = 500
 
 _ASKED: Final[dict[Action, str]] = {
@@ -34,9 +39,10 @@ class LiveRun(QObject):
     """Follows one run, live or ended.
 
     The directory is read on this thread in slices of about 8 ms, so that a run of many hours opens without the window
-    standing still: until `loaded`, `state` is None. While the trainer lives, new events are read ten times a second,
-    and twice a second it is asked whether the trainer lives at all. What was recorded of the machine is in `record`,
-    which is read a little beyond the end.
+    standing still; `reading` says that it is not all read yet, and `share_read` how much is. Of a long run a glimpse
+    comes first: the shape of its curves, and its newest figures. Until `loaded`, or such a glimpse, `state` is None.
+    While the trainer lives, new events are read ten times a second, and twice a second it is asked whether the trainer
+    lives at all. What was recorded of the machine is in `record`, which is read a little beyond the end.
 
     `changed` says that events were read, once a slice; `state_changed` brings the new state; `waiting_changed` that
     `waiting_for` is another; `ended` comes once; `status` has something to say to the person. Where the directory can
@@ -53,13 +59,17 @@ class LiveRun(QObject):
     def __init__(self, run: RunDirectory, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.run = run
-        self.history = History()
+        self.reading = True
         self.calls = Calls()
         self.log = RunLog()
         self.record = CardRecord(run.hardware_file, self)
         self.stopper: Stopper | None = None
         self.problem = ""
+        self._whole = History()
+        self._seen: History | None = None
+        self._glimpse: Glimpse | None = None
         self._tail = Tail(run.events_file)
+        self._slices = Slices(SLICE_MS)
         self._state: State | None = None
         self._asked: Action | None = None
         self._looked = QElapsedTimer()
@@ -67,8 +77,18 @@ class LiveRun(QObject):
         self._timer.timeout.connect(self._read)
 
     @property
+    def history(self) -> History:
+        """What is known of the run; of a long one, until it is read, with curves that are coarse where it is not."""
+        return self._seen or self._whole
+
+    @property
+    def share_read(self) -> float:
+        """The part (0 to 1) of the events so far that has been read."""
+        return self._tail.share
+
+    @property
     def state(self) -> State | None:
-        """The state of the run; None until its events so far are read."""
+        """The state of the run; None until its events so far are read, or their end is seen."""
         return self._state
 
     @property
@@ -90,6 +110,9 @@ class LiveRun(QObject):
 
     def start(self) -> None:
         """Begin to read, with the event loop's next turn."""
+        with suppress(OSError):  # which reading tells of
+            if self.run.events_file.stat().st_size >= SMALLEST:
+                self._glimpse = Glimpse(self.run.events_file)
         self._timer.start(0)
         self.record.start()
 
@@ -166,7 +189,12 @@ class LiveRun(QObject):
             self.status.emit(self.problem)
 
     def _read_on(self) -> None:
-        if self._read_slice():
+        if self._glimpse is not None:
+            self._look_ahead(self._glimpse)
+            return
+        before = self._whole.revision
+        self._slices.read(self._read_chunk)
+        if self._whole.revision != before:
             self.changed.emit()
         if self._tail.waiting:
             return
@@ -175,24 +203,50 @@ class LiveRun(QObject):
         self._look_after_trainer()
         self._settle()
 
-    def _read_slice(self) -> bool:
-        """Read for as long as a slice lasts; returns whether anything was there."""
+    def _read_chunk(self, size: int) -> bool:
+        self._take(self._tail.read(size))
+        return self._tail.waiting
+
+    def _look_ahead(self, glimpse: Glimpse) -> None:
         clock = QElapsedTimer()
         clock.start()
-        found = False
-        while True:
-            for event in self._tail.read(CHUNK_BYTES):
-                self._take(event)
-                found = True
-            if not self._tail.waiting or clock.hasExpired(SLICE_MS):
-                return found
+        if not self._looked.isValid():
+            self._looked.start()
+            glimpse.look_at_ends()
+        while not self._looked.hasExpired(AHEAD_MS) and glimpse.look():
+            if clock.hasExpired(SLICE_MS):
+                return
+        self._glimpse = None
+        self._looked.invalidate()
+        self._show_seen(glimpse)
 
-    def _take(self, event: AnyEvent) -> None:
-        self.history.apply(event)
-        self.log.add(event)
-        if isinstance(event, Steps):
-            self.calls.add(event)
-        elif self._asked and self._answered_by(event):
+    def _show_seen(self, glimpse: Glimpse) -> None:
+        self._seen = seen = glimpse.history()
+        self._whole.foresee(seen)
+        calls = Calls()
+        calls.add_all(glimpse.steps)
+        self.calls.foresee(calls)
+        seen.share(self._whole)
+        told = glimpse.state
+        if state_of(self.run, told or "running") == "lost":
+            seen.conclude_lost()
+        if told is not None:
+            self._state = seen.state
+            self.state_changed.emit(seen.state)
+        self.changed.emit()
+
+    def _take(self, batch: Sequence[AnyEvent]) -> None:
+        self._whole.apply_all(batch)
+        self.calls.add_all(event for event in batch if isinstance(event, Steps))
+        for event in batch:
+            if not isinstance(event, FREQUENT):
+                self.log.add(event)
+                self._look_for_answer(event)
+        if self._seen is not None:
+            self._seen.revision += 1
+
+    def _look_for_answer(self, event: AnyEvent) -> None:
+        if self._asked and self._answered_by(event):
             self._asked = None
             self.waiting_changed.emit()
 
@@ -202,20 +256,21 @@ class LiveRun(QObject):
 
     def _look_after_trainer(self) -> None:
         """Conclude that the run is lost, if the trainer is gone without a last word."""
-        if self.history.ended or (self._looked.isValid() and not self._looked.hasExpired(LOOK_MS)):
+        if self._whole.ended or (self._looked.isValid() and not self._looked.hasExpired(LOOK_MS)):
             return
         self._looked.start()
-        if state_of(self.run, self.history.state) == "lost":
-            self.history.conclude_lost()
+        if state_of(self.run, self._whole.state) == "lost":
+            self._whole.conclude_lost()
 
     def _settle(self) -> None:
         """Tell what has changed now that everything there is has been read."""
-        before, self._state = self._state, self.history.state
-        if before is None:
+        before, self._state, self._seen = self._state, self._whole.state, None
+        if self.reading:
+            self.reading = False
             self.loaded.emit()
         if before != self._state:
             self.state_changed.emit(self._state)
-        if self.history.ended:
+        if self._whole.ended:
             self._leave()
             self.record.finish()
             self.ended.emit()

@@ -54,6 +54,23 @@ class PlanDocument(QObject):
         return self._now is not None and self._stored.get(self._now.path) != self._now.plan
 
     @property
+    def origin(self) -> object | None:
+        """The undo step that opened the open plan; None if it is the first one."""
+        place = self._origin_place()
+        return self.undo_stack.command(place) if place is not None else None
+
+    def go_before_origin(self) -> bool:
+        """Undo everything up to and with the opening of the open plan. Returns whether there was a plan before."""
+        place = self._origin_place()
+        if place is not None:
+            self.undo_stack.setIndex(place)
+        return place is not None
+
+    def _origin_place(self) -> int | None:
+        steps = range(self.undo_stack.index() - 1, -1, -1)
+        return next((step for step in steps if isinstance(self.undo_stack.command(step), Switch)), None)
+
+    @property
     def text(self) -> str:
         """The plan as the text of its file, with the comments and in the order in which a person wrote it."""
         # Imported when it is first needed: the window's start waits for this module.

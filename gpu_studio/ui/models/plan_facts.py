@@ -82,6 +82,10 @@ class FactsReader(QObject):
             self._begin()
         self.changed.emit()
 
+    def known_of(self, plan: Plan, base: Path) -> PlanFacts | None:
+        """The facts of `plan`, followed or not, if they were told before; asks nobody."""
+        return self._remembered.get(_content(plan, base))
+
     def correct(self, held: Mapping[str, Held]) -> None:
         """Take what real steps of the plan held, by device, for what is predicted of its model from now on."""
         if self._followed is None or not held or self._held.get(self._followed.content) == held:

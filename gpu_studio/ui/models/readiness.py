@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -24,9 +25,11 @@ class Readiness(QObject):
         self._document = document
         self._inventory = inventory
         self.problems: tuple[Problem, ...] = ()
-        document.changed.connect(self._check)
-        inventory.changed.connect(self._check)
-        self._check()
+        self.also: Callable[[Plan, Machine | None], Sequence[Problem]] = _nothing_else
+        """What else may be wrong with the plan, as when it goes on with a run."""
+        document.changed.connect(self.check)
+        inventory.changed.connect(self.check)
+        self.check()
 
     @property
     def machine(self) -> Machine | None:
@@ -46,15 +49,20 @@ class Readiness(QObject):
             return f"The plan has {plural(len(self.problems), 'problem')}: {self.problems[0]}"
         return ""
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Look again at everything."""
         plan, machine = self._document.plan, self.machine
         # Without cards known, a plan's cards would only seem missing.
         known = machine if machine is self._inventory.machine else None
         self.problems = ()
         if plan is not None and machine is not None:
             here = (*allocator(plan, os.environ), *_problems_of_files(plan, self._document.path))
-            self.problems = (*validate(plan, known), *here)
+            self.problems = (*validate(plan, known), *here, *self.also(plan, known))
         self.changed.emit()
+
+
+def _nothing_else(_plan: Plan, _machine: Machine | None) -> Sequence[Problem]:
+    return ()
 
 
 def _problems_of_files(plan: Plan, path: Path | None) -> list[Problem]:

@@ -66,11 +66,8 @@ class Stopper(QObject):
         """What is being waited for; empty once the trainer is gone."""
         if self._ladder.problem:
             return self._ladder.problem
-        asked = (
-            "stopping without a checkpoint…" if self.now else "stopping: this call ends, then a checkpoint is written…"
-        )
         return {
-            "asked": asked,
+            "asked": _NOW if self.now else _POLITE,
             "terminated": "it did not answer: SIGTERM sent, waiting for it to end…",
             "killed": "it did not answer: killed, waiting for the system to clear it away…",
             "gone": "",

@@ -75,6 +75,8 @@ class PlanPage(Page):
         checkup: Checkup,
         actions: ActionSet,
         parent: QWidget | None = None,
+        *,
+        runs: Path | None = None,
     ) -> None:
         self.name = PlanName()
         super().__init__(self.name, parent)
@@ -89,7 +91,7 @@ class PlanPage(Page):
         self.outlook = OutlookCard(theme)
         self.workspace = Workspace()
         self._parts = (self.devices, self.training, self.distribution, self.outlook, self.workspace)
-        add_tabs(self.workspace, theme, facts, checkup, actions)
+        add_tabs(self.workspace, theme, facts, checkup, actions, runs)
         self._add_buttons(actions)
         self._lay_out()
         self._connect()
@@ -98,6 +100,11 @@ class PlanPage(Page):
     def compare(self, path: Path, plan: Plan) -> None:
         """Show how the open plan differs from that of another file."""
         self.workspace.open("Changes").compare(path, plan)  # type: ignore[attr-defined]
+
+    @property
+    def step_seconds(self) -> float | None:
+        """How long a step of the placed plan is predicted to take, from measured times; None if nobody looked."""
+        return getattr(self.workspace.made("Layers"), "step_seconds", None)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Ask for facts only from when somebody looks."""

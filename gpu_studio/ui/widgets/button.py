@@ -33,7 +33,8 @@ class Button(QPushButton):
 class ActionButton(Button):
     """A button that is one of the window's actions: it wears its enabled state and tooltip, and triggers it.
 
-    With the text "" it shows the icon alone, and is called as the action is.
+    Without a `text` of its own it is called as the action is, also when that changes. With the text "" it shows the
+    icon alone, and is called as the action is.
     """
 
     def __init__(
@@ -47,12 +48,16 @@ class ActionButton(Button):
     ) -> None:
         super().__init__(action.text() if text is None else text, kind, parent, small=small)
         self._action = action
+        self._called_as_action = text is None
         self.setAccessibleName(text or action.text())
         self.clicked.connect(action.trigger)
         action.changed.connect(self._follow)
         self._follow()
 
     def _follow(self) -> None:
+        if self._called_as_action and self.text() != self._action.text():
+            self.setText(self._action.text())
+            self.setAccessibleName(self._action.text())
         self.setEnabled(self._action.isEnabled())
         self.setToolTip(self._action.toolTip())
         self.setIcon(self._action.icon())

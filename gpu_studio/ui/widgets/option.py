@@ -47,6 +47,11 @@ class Option(QAbstractButton):
         self.updateGeometry()
         self.update()
 
+    @property
+    def menu(self) -> QMenu | None:
+        """What opens when it is pressed."""
+        return self._menu
+
     def set_menu(self, menu: QMenu) -> None:
         """Open this menu when pressed."""
         self._menu = menu

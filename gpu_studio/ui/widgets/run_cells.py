@@ -1,4 +1,4 @@
-"""How a run is drawn in a table: its state's icon and its name, and its metric as a small curve."""
+"""How a run is drawn in a table: its state's sign, its name with its tags, its best metric, its loss as a curve."""
 
 from __future__ import annotations
 
@@ -6,24 +6,30 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPolygonF
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from gpu_studio.runs.summary import Summary
-from gpu_studio.ui.models.runs_model import RUN, STATE, SUMMARY_ROLE
+from gpu_studio.ui.models.figures import metric_label
+from gpu_studio.ui.models.run_row import RunRow
+from gpu_studio.ui.models.runs_model import COLOUR_ROLE, ROW_ROLE, RunsModel
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.icons import coloured_icon
 from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.theme.palette import mix, readable
 from gpu_studio.ui.theme.states import ICONS, state_colour
 
 Index = QModelIndex | QPersistentModelIndex
+SIDE = 12
 _ICON = 14
-_SIDE = 12
+_TAG_SIDE, _TAG_GAP = 6, 6
+_LEAST_NAME = 60.0
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+_MIDDLE = Qt.AlignmentFlag.AlignCenter
 
 
 class RunCell(QStyledItemDelegate):
-    """The cells of the columns Run and State, which say by icon, word and colour how the run is."""
+    """Draws the empty cell as the style has it, then what it holds."""
 
     def __init__(self, theme: ThemeManager, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -34,47 +40,116 @@ class RunCell(QStyledItemDelegate):
         self.initStyleOption(option, index)
         text, option.text = option.text, ""
         option.widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
-        summary: Summary = index.data(SUMMARY_ROLE)
-        room = QRectF(option.rect).adjusted(_SIDE, 0, -_SIDE, -2)
         painter.save()
-        if index.column() == RUN:
-            room = self._draw_icon(painter, room, summary)
-        painter.setFont(font("strong" if index.column() == RUN else "text"))
-        painter.setPen(QColor(self._colour(summary, index.column())))
-        shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(room.width()))
+        self.draw(painter, QRectF(option.rect).adjusted(SIDE, 0, -SIDE, -2), index, text)
+        painter.restore()
+
+    def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
+        """Draw what the cell holds into its room."""
+        raise NotImplementedError
+
+
+class MarkCell(RunCell):
+    """The sign of the state."""
+
+    def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
+        """Draw the sign at the left."""
+        del text
+        row: RunRow = index.data(ROW_ROLE)
+        icon = coloured_icon(ICONS[row.state], state_colour(row.state, self._theme.tokens))
+        icon.paint(painter, QRectF(room.left() - 1, room.center().y() - _ICON / 2, _ICON, _ICON).toAlignedRect())
+
+
+class NameCell(RunCell):
+    """The plan's name, and beside it the tags as small pills, as many as there is room for."""
+
+    def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
+        """Draw the name, which gives way last."""
+        row: RunRow = index.data(ROW_ROLE)
+        marks = [*row.labels.tags, *(["note"] if row.labels.note else [])]
+        painter.setFont(font("strong"))
+        wanted = painter.fontMetrics().horizontalAdvance(text) + 2.0
+        name = min(wanted, max(room.width() - self._width(marks), _LEAST_NAME))
+        painter.setPen(QColor(self._theme.tokens.text))
+        shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(name))
         painter.drawText(room, _LEFT, shown)
-        painter.restore()
+        self._draw_tags(painter, room.adjusted(name + _TAG_GAP, 0, 0, 0), marks)
 
-    def _draw_icon(self, painter: QPainter, room: QRectF, summary: Summary) -> QRectF:
-        icon = coloured_icon(ICONS[summary.state], state_colour(summary.state, self._theme.tokens))
-        place = QRectF(room.left(), room.center().y() - _ICON / 2, _ICON, _ICON)
-        icon.paint(painter, place.toAlignedRect())
-        return room.adjusted(_ICON + 12, 0, 0, 0)
+    def _width(self, tags: Sequence[str]) -> float:
+        """The room of the first tag, for which a long name gives way; the others take what is left."""
+        return _tag_width(tags[0]) + _TAG_GAP if tags else 0.0
 
-    def _colour(self, summary: Summary, column: int) -> str:
-        tokens = self._theme.tokens
-        if column == STATE:
-            return tokens.bad if summary.state in ("failed", "lost") else tokens.muted
-        return tokens.text
-
-
-class CurveCell(QStyledItemDelegate):
-    """The run's metric of each epoch as a line, from its least to its greatest value."""
-
-    def __init__(self, theme: ThemeManager, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Draw the cell."""
-        super().paint(painter, option, index)
-        summary: Summary = index.data(SUMMARY_ROLE)
-        line = curve_in(summary.curve, QRectF(option.rect).adjusted(_SIDE, 9, -_SIDE, -9))
-        painter.save()
+    def _draw_tags(self, painter: QPainter, room: QRectF, tags: Sequence[str]) -> None:
+        tokens, left = self._theme.tokens, room.left()
+        painter.setFont(font("caption"))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(self._theme.tokens.muted), 1.4))
+        height = painter.fontMetrics().height() + 2.0
+        for tag in tags:
+            pill = QRectF(left, room.center().y() - height / 2, _tag_width(tag), height)
+            if pill.right() > room.right():
+                return
+            painter.setPen(QColor(tokens.line))
+            painter.setBrush(QColor(tokens.raised))
+            painter.drawRoundedRect(pill, 5, 5)
+            painter.setPen(QColor(readable(tokens.muted, tokens.raised, tokens.text)))
+            painter.drawText(pill, _MIDDLE, tag)
+            left = pill.right() + _TAG_GAP
+
+
+class StateCell(RunCell):
+    """The state in a word, and why; in the colour of an error where it is one."""
+
+    def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
+        """Draw the words."""
+        row: RunRow = index.data(ROW_ROLE)
+        tokens = self._theme.tokens
+        colour = tokens.bad if row.state in ("failed", "lost") else tokens.muted
+        painter.setFont(font("text"))
+        painter.setPen(QColor(readable(colour, mix(tokens.accent, tokens.surface, 0.16), tokens.text)))
+        painter.drawText(room, _LEFT, painter.fontMetrics().elidedText(text, _ELIDE, int(room.width())))
+
+
+class BestCell(RunCell):
+    """The best value, and what it is of where the head of the column does not say it for all."""
+
+    def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
+        """Draw the value at the right and its metric before it."""
+        row: RunRow = index.data(ROW_ROLE)
+        painter.setFont(font("text"))
+        painter.setPen(QColor(self._theme.tokens.text))
+        painter.drawText(room, _RIGHT, text)
+        model = index.model()
+        if row.summary.best is not None and isinstance(model, RunsModel) and not model.metric:
+            before = room.adjusted(0, 0, -painter.fontMetrics().horizontalAdvance(text) - 6, 0)
+            painter.setFont(font("caption"))
+            painter.setPen(QColor(self._theme.tokens.muted))
+            name = metric_label(row.summary.best.metric)
+            painter.drawText(before, _RIGHT, painter.fontMetrics().elidedText(name, _ELIDE, int(before.width())))
+
+
+class CurveCell(RunCell):
+    """The run's loss of each epoch as a line, from its least to its greatest; in the run's colour if it has one."""
+
+    def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
+        """Draw the line."""
+        del text
+        row: RunRow = index.data(ROW_ROLE)
+        number: int | None = index.data(COLOUR_ROLE)
+        tokens = self._theme.tokens
+        line = curve_in(row.summary.losses, room.adjusted(0, 7, 0, -6))
+        pen = QPen(QColor(tokens.muted if number is None else tokens.device_colour(number)), 1.4)
+        if number is not None and tokens.device_dash(number):
+            pen.setDashPattern([part / 1.4 for part in tokens.device_dash(number)])
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(pen)
         painter.drawPolyline(line)
-        painter.restore()
+
+
+_ELIDE = Qt.TextElideMode.ElideRight
+
+
+def _tag_width(tag: str) -> float:
+    return QFontMetricsF(font("caption")).horizontalAdvance(tag) + 2 * _TAG_SIDE
 
 
 def curve_in(values: Sequence[float], room: QRectF) -> QPolygonF:
@@ -86,10 +161,7 @@ def curve_in(values: Sequence[float], room: QRectF) -> QPolygonF:
     if len(known) == 1:
         known = known * 2
     least, span = min(known), (max(known) - min(known)) or 1.0
-    across = room.width() / (len(known) - 1)
+    across, left, bottom, height = room.width() / (len(known) - 1), room.left(), room.bottom(), room.height()
     return QPolygonF(
-        [
-            QPointF(room.left() + place * across, room.bottom() - (value - least) / span * room.height())
-            for place, value in enumerate(known)
-        ]
+        [QPointF(left + at * across, bottom - (value - least) / span * height) for at, value in enumerate(known)]
     )

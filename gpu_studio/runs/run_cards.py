@@ -36,8 +36,9 @@ def run_cards(devices: Devices | None, known: Mapping[str, CardFacts]) -> tuple[
     They are joined by UUID or PCI address, and never by position: a device whose card is not known has none here.
     """
     found: dict[str, list[tuple[int, str]]] = {}
+    identities = [(Identity(card.uuid, card.bus_id), card) for card in known.values()]
     for place, device in enumerate(devices.logical if devices else ()):
-        key = _key(device, known.values())
+        key = _key(device, identities)
         if key is not None:
             found.setdefault(key, []).append((place, device.name))
     return tuple(RunCard(key, *zip(*mine, strict=True)) for key, mine in found.items())
@@ -48,8 +49,8 @@ def uses_cards(devices: Devices | None) -> bool:
     return devices is not None and any(device.name.startswith("GPU") for device in devices.logical)
 
 
-def _key(device: LogicalDevice, known: Iterable[CardFacts]) -> str | None:
+def _key(device: LogicalDevice, known: Iterable[tuple[Identity, CardFacts]]) -> str | None:
     wanted = Identity(device.uuid or "", device.bus_id or "")
-    alike = [card for card in known if same(wanted, Identity(card.uuid, card.bus_id))]
+    alike = [card for identity, card in known if same(wanted, identity)]
     # A card that was lost at first is told of under its address, and later under its UUID, with the figures.
     return max(alike, key=lambda card: (bool(card.uuid), card.card)).card if alike else None

@@ -1,0 +1,111 @@
+"""What a recording of the machine comes to: energy, throttling, idling and peaks of each card, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from gpu_studio.hardware.card_account import CardAccount, CardTotals
+from gpu_studio.hardware.energy import LONGEST_GAP as LONGEST_GAP
+from gpu_studio.hardware.samples import AnySample, CardFacts, Cards, Fast, SampleError, Slow, Started, decode
+
+LONGEST_LINE: Final = 4 * 1024 * 1024
+# The other kinds hold no figure that is added up, and the processes alone are most of a recording.
+_WANTED: Final = tuple(f'{{"sample":"{kind}"'.encode() for kind in ("started", "cards", "fast", "slow"))
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineTotals:
+    """Every card and MIG instance that was recorded, by its key in the samples. `why` says why there is none."""
+
+    cards: dict[str, CardTotals] = field(default_factory=dict)
+    driver: str | None = None
+    cuda: str | None = None
+    simulated: str = ""
+    why: str = ""
+
+    @property
+    def known(self) -> dict[str, CardFacts]:
+        """What is known of each, by the same keys."""
+        return {key: card.facts for key, card in self.cards.items()}
+
+
+def account(recording: Path, counted: Sequence[Span] | None = None) -> MachineTotals | None:
+    """Add up a recording (`hardware.jsonl`); None if there is none.
+
+    `counted` are the spans (begin, end; seconds since 1970, UTC) in which a card that does nothing is idle; all of the
+    recording by default. What is no sample, as half a line is, is passed over. Raises OSError if it cannot be read.
+    """
+    accounts = _Accounts(counted)
+    try:
+        for line in lines_of(recording):
+            if line.startswith(_WANTED):
+                with suppress(SampleError):
+                    accounts.take(decode(line))
+    except FileNotFoundError:
+        return None
+    return accounts.totals()
+
+
+class _Accounts:
+    """All cards of a recording."""
+
+    def __init__(self, counted: Sequence[Span] | None) -> None:
+        self._spans = counted
+        self._cards: dict[str, CardAccount] = {}
+        self._told = Cards(time=0.0, cards=[])
+        self._simulated = ""
+
+    def take(self, sample: AnySample | None) -> None:
+        """Take in a sample."""
+        match sample:
+            case Fast():
+                for quick in sample.cards:
+                    self._of(quick.card).fast(sample.time, quick)
+            case Slow():
+                for slow in sample.cards:
+                    self._of(slow.card).slow(sample.time, slow)
+            case Cards():
+                self._told = sample
+                for facts in _with_instances(sample.cards):
+                    self._of(facts.card).facts = facts
+            case Started():
+                self._simulated = sample.simulated
+
+    def totals(self) -> MachineTotals:
+        """Return what they came to."""
+        cards = {key: card.totals() for key, card in self._cards.items()}
+        return MachineTotals(cards, self._told.driver, self._told.cuda, self._simulated, self._told.why)
+
+    def _of(self, card: str) -> CardAccount:
+        found = self._cards.get(card)
+        if found is None:
+            found = self._cards[card] = CardAccount(CardFacts(card=card), self._overlap)
+        return found
+
+    def _overlap(self, begin: float, end: float) -> float:
+        if self._spans is None:
+            return end - begin
+        return sum(max(0.0, min(end, until) - max(begin, since)) for since, until in self._spans)
+
+
+def _with_instances(cards: Sequence[CardFacts]) -> Iterator[CardFacts]:
+    for card in cards:
+        yield card
+        for part in card.instances:
+            yield CardFacts(card=part.card, uuid=part.card, name=part.name, total_mib=part.total_mib, gone=card.gone)
+
+
+def lines_of(recording: Path) -> Iterator[bytes]:
+    """Yield the whole lines of a recording; one that is longer than any sample is passed over. Raises OSError."""
+    with recording.open("rb") as file:
+        cut = False
+        while line := file.readline(LONGEST_LINE):
+            whole = line.endswith(b"\n")
+            if whole and not cut:
+                yield line
+            cut = not whole

@@ -1,0 +1,248 @@
+"""What a person should see to while a run trains: rules over what is known of it, and when what they found ends.
+
+A rule begins at one threshold and ends at another, and what it found stays for a while after it was seen last, so that
+what hovers about a threshold does not come and go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import numpy as np
+
+from gpu_studio.runs import wording
+from gpu_studio.runs.history import History
+
+Level = Literal["warning", "error"]
+LINGER_SECONDS: Final = 10.0
+"""What is over stays for so long: it may begin again."""
+MOST_TOLD: Final = 20
+_TAIL: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """Something to see to. `key` stays the same for as long as the same thing holds.
+
+    It has held since `since`, and was seen last at `seen`, in seconds since 1970 (UTC). `told` says that the trainer
+    itself told of it.
+    """
+
+    key: str
+    text: str
+    suggestion: str
+    level: Level
+    since: float
+    seen: float
+    told: bool = False
+
+    @property
+    def said(self) -> str:
+        """All of it in one line."""
+        return f"{self.text} {self.suggestion}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class CardSight:
+    """A card of the run as it was of late. `label` names the logical devices on it: `GPU:0`.
+
+    `utilisation` is its mean in percent over the last `UTILISATION_SECONDS`; None where it was not measured all the
+    while. `held_by` says what has held its clocks down all the while, empty if nothing. `trains`: a replica is on it.
+    """
+
+    label: str
+    utilisation: float | None = None
+    held_by: tuple[str, ...] = ()
+    trains: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What the rules look at, at the moment `now`; `held` are the keys of what held when they looked before."""
+
+    history: History
+    cards: Sequence[CardSight]
+    now: float
+    held: Collection[str] = ()
+
+    def over(self, value: float, begin: float, key: str, end: float) -> bool:
+        """Whether `value` is so high that `key` begins, or, where it holds already, has not ended."""
+        return value >= (end if key in self.held else begin)
+
+
+Rule = Callable[[Sight], Iterator[Concern]]
+
+
+def concerns_of(
+    history: History, cards: Sequence[CardSight] = (), *, now: float, before: Sequence[Concern] = ()
+) -> tuple[Concern, ...]:
+    """All that should be seen to at `now`, the gravest and then the newest first; nothing once the run has ended.
+
+    `before` is what this gave when it was asked last.
+    """
+    if history.ended:
+        return ()
+    known = {concern.key: concern for concern in before}
+    sight = Sight(history, cards, now, frozenset(known))
+    found = {concern.key: concern for rule in RULES for concern in rule(sight)}
+    standing = [replace(each, since=known[key].since) if key in known else each for key, each in found.items()]
+    lingering = [each for each in before if each.key not in found and now - each.seen < LINGER_SECONDS]
+    return tuple(sorted((*standing, *lingering), key=lambda each: (each.level != "error", -each.since, each.key)))
+
+
+def not_finite(sight: Sight) -> Iterator[Concern]:
+    """A loss that is no number any more: nothing good comes after it."""
+    history = sight.history
+    if history.loss is not None or not history.step:
+        return
+    losses, steps = (history.losses.column(name)[-_TAIL:] for name in ("loss", "step"))
+    missing = steps[~np.isfinite(losses)]
+    first = int(missing[0]) if len(missing) else history.step
+    yield _found(
+        sight,
+        "not finite",
+        f"The loss is not a number from step {first:,} on.",
+        "Stop, and go on from the last checkpoint with a smaller training.learning_rate, or with clipped gradients.",
+        "error",
+    )
+
+
+INPUT_BEGINS, INPUT_ENDS, INPUT_SECONDS = 0.25, 0.15, 10.0
+
+
+def input_bound(sight: Sight) -> Iterator[Concern]:
+    """Devices that wait for data."""
+    steady = sight.history.pace.steady
+    if sight.history.state != "running" or steady.seconds < INPUT_SECONDS:
+        return
+    share = steady.input_seconds / steady.seconds
+    if sight.over(share, INPUT_BEGINS, "input", INPUT_ENDS):
+        yield _found(
+            sight,
+            "input",
+            f"{wording.share(share)} of the training time goes by waiting for data.",
+            "Train on larger batches or on fewer devices; keep the data in memory, or on a faster disk.",
+        )
+
+
+FULL_BEGINS, FULL_ENDS = 0.92, 0.88
+
+
+def memory_near_limit(sight: Sight) -> Iterator[Concern]:
+    """Logical devices whose memory is nearly used up."""
+    for device, series in sight.history.memory.items():
+        latest = series.latest
+        if latest is None or not latest.limit:
+            continue
+        share, key = latest.current / latest.limit, f"memory {device}"
+        if sight.over(share, FULL_BEGINS, key, FULL_ENDS):
+            yield _found(
+                sight,
+                key,
+                f"{device} uses {wording.share(share)} of its memory limit.",
+                "A larger batch may not fit: make training.batch_size smaller, or its slice larger.",
+            )
+
+
+UTILISATION_SECONDS = 20.0
+IDLE_BEGINS, IDLE_ENDS, BUSY_BEGINS, BUSY_ENDS = 10.0, 20.0, 40.0, 30.0
+
+
+def replica_idle(sight: Sight) -> Iterator[Concern]:
+    """A card with a replica that does nothing while the others work. Stages of a placed model wait by nature."""
+    devices = sight.history.devices
+    if sight.history.state != "running" or devices is None or devices.strategy == "placed":
+        return
+    measured = [(card, card.utilisation) for card in sight.cards if card.trains and card.utilisation is not None]
+    for card, percent in measured:
+        others = [other for one, other in measured if one is not card]
+        key = f"idle {card.label}"
+        most, least = (IDLE_ENDS, BUSY_ENDS) if key in sight.held else (IDLE_BEGINS, BUSY_BEGINS)
+        if others and percent <= most and float(np.median(others)) >= least:
+            yield _found(
+                sight,
+                key,
+                f"{card.label} is at {percent:.0f} %, the others at {float(np.median(others)):.0f} %.",
+                "Look whether another program holds it back, and whether each replica gets samples enough.",
+            )
+
+
+_REMEDIES = {
+    "power": "It has reached its power limit: raise it with nvidia-smi -pl, if the supply and the cooling allow that.",
+    "temperature": "It is too hot: look after fans, dust and the air around it, or lower its power limit.",
+    "slowdown": "Power supply or cooling give out: look at both.",
+}
+
+
+def throttled(sight: Sight) -> Iterator[Concern]:
+    """Cards whose clocks are held down by something that nobody chose."""
+    for card in sight.cards:
+        if card.held_by:
+            words = ", ".join(card.held_by)
+            advice = (text for sign, text in _REMEDIES.items() if sign in words)
+            yield _found(
+                sight, f"throttled {card.label}", f"{card.label} is slowed down by: {words}.", next(advice, "")
+            )
+
+
+CALLS_MISSED, LEAST_QUIET, LEAST_AT_END = 10, 20.0, 120.0
+
+
+def no_progress(sight: Sight) -> Iterator[Concern]:
+    """A trainer that lives, but has told of no step for ten times as long as a call takes."""
+    history, steady = sight.history, sight.history.pace.steady
+    if history.state != "running" or history.pace.last is None or not len(steady):
+        return
+    quiet = sight.now - _last_progress(history)
+    if quiet >= _patience(history, steady.seconds / len(steady)):
+        yield _found(
+            sight,
+            "no progress",
+            f"No step has ended for {round(quiet)} s; a call usually takes {steady.seconds / len(steady):.2g} s.",
+            "Look whether the disk is full (df -h), at trainer.log, and at what else this machine does. "
+            "Stop waits for the call under way.",
+        )
+
+
+def told_by_trainer(sight: Sight) -> Iterator[Concern]:
+    """What the trainer itself warned of, each once; what a reader found (its `seq` is -1) has a rule of its own."""
+    first: dict[str, Concern] = {}
+    for event in list(sight.history.warnings)[-MOST_TOLD:]:
+        if event.seq >= 0:
+            key = f"told {event.message}"
+            concern = Concern(key, event.message, event.suggestion, "warning", event.time, sight.now, told=True)
+            first.setdefault(key, concern)
+    yield from first.values()
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    not_finite,
+    no_progress,
+    memory_near_limit,
+    replica_idle,
+    input_bound,
+    throttled,
+    told_by_trainer,
+)
+
+
+def _found(sight: Sight, key: str, text: str, suggestion: str, level: Level = "warning") -> Concern:
+    return Concern(key, text, suggestion, level, sight.now, sight.now)
+
+
+def _last_progress(history: History) -> float:
+    """When something was last heard of the training itself: a call, the end of an epoch, a checkpoint, a new state."""
+    last, epoch = history.pace.last, history.epochs.last
+    saved = [one.time for one in history.checkpoints[-1:]]
+    states = [history.states[-1].time] if history.states else []
+    return max([0.0, *([last.time] if last else []), *([epoch.time] if epoch else []), *saved, *states])
+
+
+def _patience(history: History, call: float) -> float:
+    """How long may go by without a step. At the end of an epoch there is validation, the first time compiled."""
+    patience = max(LEAST_QUIET, CALLS_MISSED * call)
+    if history.model and history.model.steps_per_epoch and history.step % history.model.steps_per_epoch == 0:
+        return max(patience, LEAST_AT_END, CALLS_MISSED * (history.pace.usual_gap or 0.0))
+    return patience

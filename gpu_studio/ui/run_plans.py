@@ -1,0 +1,87 @@
+"""The plan of a run, opened again: to go on with the run otherwise, to train it changed, with a mend made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+
+from gpu_studio import plan as plans
+from gpu_studio.plan import Plan, PlanError
+from gpu_studio.runs.directory import RunDirectory
+
+if TYPE_CHECKING:
+    from gpu_studio.runs.event_parts import Mend
+    from gpu_studio.ui.main_window import MainWindow
+
+
+class RunPlans(QObject):
+    """Handlers of the actions that open a run's plan. They are about the run that is shown, or else selected."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+
+    @property
+    def run(self) -> RunDirectory | None:
+        """On the Train page the run that is shown, elsewhere the one that is selected on the Runs page."""
+        shown = self._window.shown_run
+        if shown is not None and self._window.page == "train":
+            return shown.run
+        selected = self._window.run_list.page.selected
+        return selected.directory if selected else None
+
+    def resume_with_changes(self, run: RunDirectory | None = None, checkpoint: str | None = None) -> None:
+        """Open a run's plan, to go on with the run from a checkpoint (the newest) once the plan is changed."""
+        from gpu_studio.runs.resume import ResumeError, choose
+
+        run = run or self.run
+        if run is None:
+            return
+        try:
+            target = choose(run, checkpoint)
+        except ResumeError as error:
+            self._window.notice.say(str(error), "warning")
+        else:
+            self._take(run, lambda plan: plan, lambda plan: self._window.resuming.begin(target, plan))
+
+    def duplicate(self, run: RunDirectory | None = None) -> None:
+        """Open a run's plan as a new one, and show how it differs from the run's."""
+        run = run or self.run
+        if run is not None:
+            self._take(run, _renamed, lambda _: self._compare(run))
+
+    def open_mended(self, run: RunDirectory, mend: Mend) -> None:
+        """Open a run's plan, and make the change that may help it as a step that can be undone."""
+
+        def change(plan: Plan) -> None:
+            text = f"{mend.text[:1].lower()}{mend.text[1:]}"
+            self._window.document.replace(plans.with_value(plan, mend.field, mend.value), text)
+
+        self._take(run, lambda plan: plan, change)
+
+    def _take(self, run: RunDirectory, make: Callable[[Plan], Plan], then: Callable[[Plan], object]) -> None:
+        try:
+            plan = make(plans.load(run.plan_file))
+        except PlanError as error:
+            self._window.notice.say(str(error), "bad")
+        else:
+            self._window.plan_files.take(plan, lambda: then(plan))
+
+    def _compare(self, run: RunDirectory) -> None:
+        self._window.plan_page.compare(Path(run.id), plans.load(run.plan_file))
+
+
+def _renamed(plan: Plan) -> Plan:
+    return replace(plan, name=next_name(plan.name))
+
+
+def next_name(name: str) -> str:
+    """What a second plan called `name` is called: `digits (2)`, and of that `digits (3)`."""
+    stem, bracket, number = name.rpartition(" (")
+    if bracket and number.endswith(")") and number[:-1].isdecimal():
+        return f"{stem} ({int(number[:-1]) + 1})"
+    return f"{name} (2)"

@@ -1,0 +1,44 @@
+"""The strip over the Plan page while its plan goes on with a run."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+
+from gpu_studio.ui.models.resuming import Resuming
+from gpu_studio.ui.theme.tokens import GRID
+from gpu_studio.ui.units import number
+from gpu_studio.ui.widgets.button import ActionButton
+from gpu_studio.ui.widgets.labels import Paragraph
+
+MAY_CHANGE = "Model, data, optimizer and global batch stay; all else may change."
+
+
+class ResumingStrip(QFrame):
+    """Says which run, and from which step; gone while the plan trains from the beginning."""
+
+    def __init__(self, resuming: Resuming, cancel: QAction, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("notice")
+        self.setProperty("tone", "accent")
+        self._resuming = resuming
+        self.words = Paragraph(role="strong")
+        self._rule = Paragraph(MAY_CHANGE, "caption")
+        self.cancel = ActionButton(cancel, text="Cancel", small=True)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(GRID + 4, GRID - 2, GRID, GRID - 2)
+        row.setSpacing(2 * GRID)
+        row.addWidget(self.words)
+        row.addWidget(self._rule, 1)
+        row.addWidget(self.cancel)
+        resuming.changed.connect(self._show)
+        self._show()
+
+    def _show(self) -> None:
+        target = self._resuming.target
+        self.setVisible(target is not None)
+        if target is not None:
+            text = f"Resuming {target.run.id} from step {number(target.checkpoint.step)}"
+            self.words.setText(text)
+            self.words.setMinimumWidth(self.words.fontMetrics().horizontalAdvance(text) + GRID)
+            self.setAccessibleName(f"{text}. {MAY_CHANGE}")

@@ -1,0 +1,197 @@
+"""The whole story with a real pointer and real keys: open, train, zoom, pause, resume, stop, compare, report."""
+
+from __future__ import annotations
+
+import json
+import select
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from made_runs import Script, make_run
+from read_page import Page
+from real_runs import PATIENCE_S
+from training_runs import small_plan, until
+from x_program import Program, started, xdotool
+
+from gpu_studio.plan import save
+from gpu_studio.runs import catalogue, events, lock
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.lineage import events_of
+from gpu_studio.runs.state import is_live
+
+PROGRAM = Path(__file__).parents[1] / "support" / "story_window.py"
+ROOT = Path(__file__).parents[2]
+Facts = dict[str, Any]
+
+
+class Desk:
+    """A person before the window: what is seen, and what hands do."""
+
+    def __init__(self, program: Program, environment: dict[str, str]) -> None:
+        self._program, self._environment = program, environment
+        self.facts: Facts = {}
+
+    def sees(self, wanted: Callable[[Facts], object]) -> Facts:
+        """What is on the screen, as soon as it is as wanted."""
+        end = time.monotonic() + PATIENCE_S
+        while not self.facts or not wanted(self.facts):
+            ready, _, _ = select.select([self._program.stdout], [], [], max(end - time.monotonic(), 0))
+            line = self._program.stdout.readline() if ready and self._program.stdout else b""
+            assert line, f"what was waited for did not come; the last that was seen: {self.facts}"
+            self.facts = json.loads(line)
+            assert "wrong" not in self.facts["dialog"], self.facts
+        return self.facts
+
+    def hands(self, *words: object) -> str:
+        """Move the pointer and press keys, as xdotool is told."""
+        return xdotool(self._environment, *words)
+
+    def enter(self) -> None:
+        """Give the keys to the window."""
+        found = self.hands("search", "--sync", "--onlyvisible", "--pid", self._program.pid, "--name", "GPU Studio")
+        self.hands("windowfocus", "--sync", found.split()[-1])
+
+    def click(self, name: str, *held: str) -> None:
+        """Click on the part of this name once it is there, with these keys held."""
+        left, top, width, height = self.sees(lambda facts: name in facts["parts"])["parts"][name]
+        keys = [word for key in held for word in ("keydown", key)], [word for key in held for word in ("keyup", key)]
+        self.hands("mousemove", left + min(width // 2, 60), top + height // 2, *keys[0], "click", 1, *keys[1])
+
+    def brush(self, name: str) -> None:
+        """Drag over the middle half of the part of this name."""
+        left, top, width, height = self.facts["parts"][name]
+        middle = top + height // 2
+        self.hands("mousemove", left + width // 4, middle, "mousedown", 1)
+        for eighth in (3, 4, 5, 6):
+            self.hands("mousemove", left + width * eighth // 8, middle)
+        self.hands("mouseup", 1)
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path) -> Path:
+    """A plan that trains until it is stopped."""
+    path = tmp_path / "story.plan.toml"
+    devices = 'devices.carve=[{ device = "CPU:0", slices_mib = [0, 0] }]'
+    save(small_plan("name=story", devices, "training.epochs=100000", "distribution.strategy=mirrored"), path)
+    return path
+
+
+@pytest.fixture
+def before(runs: Path) -> RunDirectory:
+    """A run that has ended already."""
+    return make_run(runs, Script(name="before", ending="completed", epochs=3, trained=3, steps=20, devices=1))
+
+
+@pytest.fixture
+def desk(x_environment: dict[str, str], plan_file: Path, before: RunDirectory, runs: Path) -> Iterator[Desk]:
+    """The window with the plan open and settings that are nobody's."""
+    folder = plan_file.parent
+    own = {"GPU_STUDIO_SETTINGS": str(folder / "window.ini"), "FAKE_ASKER_STARTS": str(folder / "questions")}
+    environment = {**x_environment, **own, "PYTHONPATH": f"{ROOT}:{PROGRAM.parent}"}
+    with started([sys.executable, str(PROGRAM), "--runs-dir", str(runs), str(plan_file)], environment) as program:
+        yield Desk(program, environment)
+    assert program.returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+def test_that_the_whole_story_is_done_by_pointer_and_keys(desk, before, runs, tmp_path) -> None:
+    run, trainer = train(desk, before, runs)
+    zoom(desk)
+    pause_and_resume(desk, run)
+    stop(desk, run, trainer)
+    compare(desk)
+    report(desk, tmp_path / "story.html", [run, before])
+
+
+def train(desk: Desk, before: RunDirectory, runs: Path) -> tuple[RunDirectory, psutil.Process]:
+    """Press Train, and watch the run begin."""
+    assert desk.sees(lambda facts: "Train" in facts["parts"])["page"] == "plan"
+    desk.enter()
+    desk.click("Train")
+    desk.sees(lambda facts: facts["page"] == "train" and facts["state"] == "running" and facts["step"] > 0)
+    assert desk.facts["run"] == "story"
+    (run,) = (each for each in catalogue.directories(runs) if each != before)
+    holder = lock.holder(run.lock_file)
+    assert holder is not None
+    return run, psutil.Process(holder.pid)
+
+
+def zoom(desk: Desk) -> None:
+    """Brush the loss, which narrows every plot alike; a double click shows all again."""
+    desk.sees(lambda facts: len(facts["windows"]) == 3 and shared(facts))
+    start, end = shared(desk.facts)
+    assert start == 0
+    desk.brush("loss")
+    desk.sees(lambda facts: shared(facts) and shared(facts)[0] > 0)
+    first, last = shared(desk.facts)
+    assert last - first < end
+    desk.hands("click", "--repeat", 2, "--delay", 40, 1)
+    desk.sees(lambda facts: shared(facts) and shared(facts)[0] == 0 and shared(facts)[1] >= end)
+
+
+def shared(facts: Facts) -> tuple[float, ...]:
+    """From where to where all plots are drawn; nothing while they are not drawn alike."""
+    first, *others = map(tuple, facts["windows"].values())
+    return first if all(other == first for other in others) else ()
+
+
+def pause_and_resume(desk: Desk, run: RunDirectory) -> None:
+    """Ctrl+P pauses the run; Ctrl+P lets it go on from there."""
+    desk.hands("key", "ctrl+p")
+    paused = desk.sees(lambda facts: facts["state"] == "paused")["step"]
+    assert "Resume" in desk.facts["parts"]
+    assert [event.state for event in events_of(run) if isinstance(event, events.StateChanged)][-1] == "paused"
+    desk.hands("key", "ctrl+p")
+    desk.sees(lambda facts: facts["state"] == "running" and facts["step"] > paused)
+
+
+def stop(desk: Desk, run: RunDirectory, trainer: psutil.Process) -> None:
+    """Press Stop: a checkpoint of the last step is written, and the trainer is gone."""
+    desk.click("Stop")
+    step = desk.sees(lambda facts: facts["state"] == "finished")["step"]
+    told = list(events_of(run))
+    (end,) = (event for event in told if isinstance(event, events.Finished))
+    assert (end.reason, end.step) == ("stopped", step)
+    last = [event for event in told if isinstance(event, events.Checkpoint)][-1]
+    assert last.step == step
+    with np.load(run.checkpoints / last.name / "weights.npz", allow_pickle=False) as weights:
+        assert all(np.isfinite(weights[name]).all() for name in weights.files if name.startswith("model/"))
+    until(lambda: not is_live(run) and not alive(trainer), PATIENCE_S)
+    assert not is_live(run)
+    assert not alive(trainer)
+
+
+def alive(process: psutil.Process) -> bool:
+    return bool(process.is_running()) and process.status() != psutil.STATUS_ZOMBIE
+
+
+def compare(desk: Desk) -> None:
+    """Choose both runs on the Runs page, and see their curves over each other and what differs."""
+    desk.hands("key", "ctrl+4")
+    desk.sees(lambda facts: facts["page"] == "runs" and sorted(facts["rows"]) == ["before", "story"])
+    desk.click("before")
+    desk.click("story", "ctrl")
+    desk.click("Compare 2")
+    facts = desk.sees(lambda facts: "Show all runs" in facts["parts"] and facts["curves"] == 2 and facts["differs"])
+    assert facts["chosen"] == ["before", "story"]
+    assert {"training.epochs", "model.options.hidden"} <= set(facts["differs"])
+
+
+def report(desk: Desk, path: Path, about: list[RunDirectory]) -> None:
+    """Ctrl+Shift+H writes a page about both runs to a file whose name is typed."""
+    desk.hands("key", "ctrl+shift+h")
+    desk.sees(lambda facts: facts["dialog"] == "Report")
+    desk.hands("key", "ctrl+a", "type", "--delay", 1, str(path))
+    desk.hands("key", "Return")
+    desk.sees(lambda facts: facts["notice"] == f"Written: {path}")
+    page = Page(path.read_text(encoding="utf-8"))
+    assert (page.problems, page.foreign) == ([], [])
+    assert all(run.id in page.words for run in about)
+    assert all(word in page.words for word in ("story", "before", "training.epochs"))

@@ -1,0 +1,44 @@
+"""What was predicted of a run, kept beside it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu_studio.runs import prediction
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.prediction import Prediction
+
+
+@pytest.fixture
+def run(tmp_path):
+    return RunDirectory.create(tmp_path, "a plan")
+
+
+def test_that_what_was_predicted_is_read_back(run):
+    told = Prediction(bytes={"GPU:0": 1 << 30, "CPU:0": 5}, step_seconds=0.0125)
+    prediction.write(run, told)
+    assert prediction.read(run) == told
+    assert run.prediction_file.stat().st_mode & 0o777 == 0o600
+
+
+def test_that_nothing_is_kept_where_nothing_is_known(run):
+    prediction.write(run, Prediction())
+    assert not run.prediction_file.exists()
+    assert prediction.read(run) is None
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"{", b"[]", b'{"bytes": {"GPU:0": "much"}}', b"\xff\xfe", b"{}"])
+def test_that_what_cannot_be_made_out_is_no_prediction(run, rubbish):
+    run.prediction_file.write_bytes(rubbish)
+    assert prediction.read(run) is None
+
+
+def test_that_a_folder_that_is_gone_stops_nobody(run):
+    run.path.rmdir()
+    prediction.write(run, Prediction(step_seconds=1.0))
+    assert prediction.read(run) is None
+
+
+def test_that_a_later_version_may_predict_more(run):
+    run.prediction_file.write_bytes(b'{"bytes": {"GPU:0": 7}, "watts": 300}')
+    assert prediction.read(run) == Prediction(bytes={"GPU:0": 7})

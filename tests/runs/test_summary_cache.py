@@ -1,0 +1,99 @@
+"""What is kept of a folder of runs between two programs that list it."""
+
+from __future__ import annotations
+
+import stat
+
+import pytest
+from made_runs import Script, make_run, tell
+
+from gpu_studio.runs import events, summary_cache
+from gpu_studio.runs.catalogue import Catalogue
+from gpu_studio.runs.summary import Skimmer
+
+
+@pytest.fixture
+def worth_it(monkeypatch):
+    monkeypatch.setattr(summary_cache, "WORTH_BYTES", 1)
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """The ids of the runs whose events are read."""
+    found = []
+    summary = Skimmer.summary
+
+    def watched(skimmer):
+        found.append(skimmer._run.id)
+        return summary(skimmer)
+
+    monkeypatch.setattr(Skimmer, "summary", watched)
+    return found
+
+
+def kept_file(runs_dir):
+    return summary_cache._file(runs_dir)
+
+
+def two_runs(runs_dir):
+    script = Script(trained=2, epochs=2, ending="completed")
+    return [make_run(runs_dir, script), make_run(runs_dir, Script(trained=1, nan_at=3, epochs=2, ending="failed"))]
+
+
+@pytest.mark.usefixtures("worth_it")
+def test_that_the_next_program_reads_no_run_that_has_ended_and_says_the_same(runs_dir, read):
+    two_runs(runs_dir)
+    before = Catalogue(runs_dir).summaries()
+    assert len(read) == 2
+    assert Catalogue(runs_dir).summaries() == before
+    assert len(read) == 2
+    assert stat.S_IMODE(kept_file(runs_dir).stat().st_mode) == 0o600
+
+
+@pytest.mark.usefixtures("worth_it")
+def test_that_a_run_whose_events_have_changed_is_read_again(runs_dir, read):
+    changed, _ = two_runs(runs_dir)
+    Catalogue(runs_dir).summaries()
+    tell(changed, events.Warned(message="late"))
+    Catalogue(runs_dir).summaries()
+    assert read[2:] == [changed.id]
+
+
+@pytest.mark.usefixtures("worth_it")
+@pytest.mark.parametrize("spoil", [b"", b"garbage", b"\x93\x91\xa11\xa1x\x80", None])
+def test_that_a_file_which_is_none_or_another_versions_is_as_good_as_none(runs_dir, read, spoil, monkeypatch):
+    two_runs(runs_dir)
+    before = Catalogue(runs_dir).summaries()
+    if spoil is None:
+        monkeypatch.setattr(summary_cache, "__version__", "another")
+    else:
+        kept_file(runs_dir).write_bytes(spoil)
+    assert Catalogue(runs_dir).summaries() == before
+    assert len(read) == 4
+
+
+@pytest.mark.usefixtures("worth_it")
+def test_that_runs_which_are_gone_are_forgotten_when_it_is_written_next(runs_dir):
+    gone, _ = two_runs(runs_dir)
+    Catalogue(runs_dir).summaries()
+    gone.path.rename(runs_dir / ".gone")
+    make_run(runs_dir, Script(trained=1, epochs=1, ending="completed"))
+    Catalogue(runs_dir).summaries()
+    assert len(summary_cache.load(runs_dir)) == 2
+    assert gone.id not in summary_cache.load(runs_dir)
+
+
+def test_that_little_is_not_worth_keeping(runs_dir):
+    two_runs(runs_dir)
+    Catalogue(runs_dir).summaries()
+    assert not kept_file(runs_dir).exists()
+
+
+@pytest.mark.usefixtures("worth_it")
+def test_that_where_nothing_can_be_kept_runs_are_listed_all_the_same(runs_dir):
+    two_runs(runs_dir)
+    folder = kept_file(runs_dir).parent
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.write_bytes(b"a file in its place")
+    assert len(Catalogue(runs_dir).summaries()) == 2
+    folder.unlink()

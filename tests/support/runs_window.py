@@ -1,0 +1,91 @@
+"""GPU Studio's window on its Runs page, which tells what a person sees, for tests with a real pointer and real keys.
+
+Takes the arguments of `gpu-studio`. Five times a second it writes a line of JSON if something is new: `rows` (the names
+that are shown), `chosen`, `parts` (where they are that can be clicked, `{name: [x, y, width, height]}`), `curves`,
+`zoomed`, `differs`, `tags` of the first run that is chosen, `dialog` (the title of the one that is open), `notice`.
+Ends when its standard input is closed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from PySide6.QtCore import QPoint, QRect, QSocketNotifier, QTimer
+from PySide6.QtWidgets import QDialog, QWidget
+
+from gpu_studio.cli import main
+from gpu_studio.ui import app
+from gpu_studio.ui.main_window import MainWindow
+from gpu_studio.ui.models.runs_model import RUN
+from gpu_studio.ui.quitting import LEAVE
+from gpu_studio.ui.settings import QUIT
+from gpu_studio.ui.widgets.button import ActionButton
+
+LOOK_MS = 200
+
+
+class Window(MainWindow):
+    """Tells what is on its Runs page."""
+
+    told = ""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.settings.set(QUIT, LEAVE)
+        self.show_page("runs")
+        self.look = QTimer(self)
+        self.look.timeout.connect(self.tell)
+        self.look.start(LOOK_MS)
+        self.ended = QSocketNotifier(sys.stdin.fileno(), QSocketNotifier.Type.Read, self)
+        self.ended.activated.connect(self.close)
+
+    def tell(self) -> None:
+        """Write what is seen, if that is new."""
+        line = json.dumps(self.seen())
+        if line != self.told:
+            self.told = line
+            sys.stdout.write(f"{line}\n")
+            sys.stdout.flush()
+
+    def seen(self) -> dict[str, Any]:
+        page = self.run_list.page
+        chosen, outcome = page.chosen, page.outcome
+        dialogs = [each.windowTitle() for each in self.findChildren(QDialog) if each.isVisible()]
+        return {
+            "rows": [row.plan for row in page.model.rows],
+            "chosen": sorted(row.plan for row in chosen),
+            "tags": list(chosen[0].labels.tags) if chosen else [],
+            "parts": self.parts(),
+            "curves": 0 if outcome.reader.waiting or outcome.curves.isHidden() else len(outcome.curves.names),
+            "zoomed": not outcome.curves.view.window.whole,
+            "differs": [row.label for row in outcome.differs.model.rows],
+            "dialog": dialogs[0] if dialogs else "",
+            "notice": self.notice.text if self.notice.isVisible() else "",
+        }
+
+    def parts(self) -> dict[str, list[int]]:
+        page = self.run_list.page
+        found = {button.text(): whole(button) for button in page.findChildren(ActionButton) if button.isVisible()}
+        if page.outcome.curves.isVisible():
+            found["plot"] = whole(page.outcome.curves.canvas)
+        if page.table.isVisible():
+            for number, row in enumerate(page.model.rows):
+                found[row.plan] = on_screen(page.table.viewport(), page.table.visualRect(page.model.index(number, RUN)))
+        return found
+
+
+def whole(widget: QWidget) -> list[int]:
+    return on_screen(widget, widget.rect())
+
+
+def on_screen(widget: QWidget, room: QRect) -> list[int]:
+    place = widget.mapToGlobal(QPoint(room.left(), room.top()))
+    return [place.x(), place.y(), room.width(), room.height()]
+
+
+if __name__ == "__main__":
+    patched: Any = app
+    patched.MainWindow = Window
+    sys.exit(main(sys.argv[1:]))

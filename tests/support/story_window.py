@@ -1,0 +1,67 @@
+"""GPU Studio's window as `gpu-studio` opens it, which tells what a person sees from a plan to a report on its run.
+
+Takes the arguments of `gpu-studio`. To what `runs_window.py` tells of the Runs page it adds `page`, and of the Train
+page the name of its `run`, the `state` that the badge shows, `step`, and `windows`, from where to where each plot is
+drawn. `parts` has the buttons of the page in sight as well, and `loss`, the area of the loss's curves.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import runs_window
+from PySide6.QtWidgets import QPushButton
+from runs_window import on_screen, whole
+
+from gpu_studio.cli import main
+from gpu_studio.ui import app
+from gpu_studio.ui.models.plan_facts import FactsReader
+from gpu_studio.ui.widgets.plots.time_plot import TimePlot
+
+
+class Window(runs_window.Window):
+    """Tells what is on each page, from the Plan page on."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        # Of the model it is told without TensorFlow, which is started once already, to train.
+        asker = Path(__file__).with_name("fake_plan_asker.py")
+        super().__init__(*given, **named, facts=FactsReader((sys.executable, str(asker))))
+        self.show_page("plan")
+
+    def seen(self) -> dict[str, Any]:
+        seen, run = super().seen(), self.shown_run
+        seen["page"] = self.page
+        if run is not None:
+            seen["run"] = self.train_page.header.name.text()
+            seen["state"] = self.train_page.header.badge.state
+            seen["step"] = run.history.step
+            seen["windows"] = {plot.accessibleName(): drawn(plot) for plot in self.shown_plots}
+        return seen
+
+    def parts(self) -> dict[str, list[int]]:
+        pressable = [each for each in self.findChildren(QPushButton) if each.isEnabled() and each.isVisible()]
+        found = super().parts() | {button.text(): whole(button) for button in pressable if button.text()}
+        for plot in self.shown_plots[:1]:
+            found["loss"] = on_screen(plot.canvas, plot.canvas.backdrop.area.toRect())
+        return found
+
+    @property
+    def shown_plots(self) -> list[TimePlot]:
+        """The plots of the Train page that can be seen, from the top."""
+        return [] if self.shown_run is None else [plot for plot in self.train_page.charts.plots if plot.isVisible()]
+
+
+def drawn(plot: TimePlot) -> list[float]:
+    """From where to where its curves are drawn, in what its axis counts; nothing while it has none."""
+    if not plot.curves:
+        return []
+    (start, end), _ = plot.curves[0].items[0].getViewBox().viewRange()
+    return [round(start, 3), round(end, 3)]
+
+
+if __name__ == "__main__":
+    patched: Any = app
+    patched.MainWindow = Window
+    sys.exit(main(sys.argv[1:]))
