@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
+Attributes = list[tuple[str, str | None]]
 VOID = frozenset({"meta", "br"})
 FETCHING = frozenset({"src", "href", "xlink:href", "srcset", "action", "data", "poster", "background", "formaction"})
 
@@ -21,19 +22,19 @@ class Page(HTMLParser):
         self.close()
         self.problems += [f"<{name}> is not closed" for name in self._open]
 
-    def handle_starttag(self, tag, attrs):
+    def handle_starttag(self, tag: str, attrs: Attributes) -> None:
         self._note(tag, attrs)
         if tag not in VOID:
             self._open.append(tag)
 
-    def handle_startendtag(self, tag, attrs):
+    def handle_startendtag(self, tag: str, attrs: Attributes) -> None:
         self._note(tag, attrs)
 
-    def handle_endtag(self, tag):
+    def handle_endtag(self, tag: str) -> None:
         if not self._open or self._open.pop() != tag:
             self.problems.append(f"</{tag}> closes nothing at {self.getpos()}")
 
-    def handle_data(self, data):
+    def handle_data(self, data: str) -> None:
         for name in self._open[-1:]:
             self.texts.setdefault(name, []).append(data)
 
@@ -55,7 +56,7 @@ class Page(HTMLParser):
         style = " ".join(self.texts.get("style", []))
         return found + [word for word in ("url(", "@import", "expression(") if word in style]
 
-    def _note(self, tag, attrs):
+    def _note(self, tag: str, attrs: Attributes) -> None:
         self.elements.append((tag, {key: value or "" for key, value in attrs}))
         if len({key for key, _ in attrs}) != len(attrs):
             self.problems.append(f"<{tag}> has an attribute twice")

@@ -15,7 +15,9 @@ from gpu_studio.ui.models.run_row import RunRow
 MIB = 1024 * 1024
 
 
-def run_row(name: str = "a", tags: tuple[str, ...] = (), note: str = "", joules: float | None = None, **changes: Any):
+def run_row(
+    name: str = "a", tags: tuple[str, ...] = (), note: str = "", joules: float | None = None, **changes: Any
+) -> RunRow:
     """A run that has finished, with these changes of its summary."""
     made = Summary(
         directory=RunDirectory(Path("/runs") / name),
