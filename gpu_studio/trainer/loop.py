@@ -63,7 +63,8 @@ class Loop:
             return self._finished(reason, self._test())
         except Stopped:
             self._telemetry.tell(StateChanged(state="stopping", reason="writing a checkpoint"))
-            self._save(None)
+            if self._saved_step != self.progress.step:  # A second one would take the place of the first and its value.
+                self._save(None)
             return self._finished("stopped", {})
 
     def _finished(
@@ -230,4 +231,5 @@ class Loop:
         tally = {f"tally/{name}": value for name, value in self.tally.arrays().items()}
         best = {f"best/{name}": value for name, value in self.best_weights.items()}
         arrays = self._session.capture() | tally | best
+        self._saved_step = self.progress.step
         self._checkpoints.save(Snapshot(self.progress, arrays, self._session.identity(), value))

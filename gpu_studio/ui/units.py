@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 THIN = "\u2009"
+MINUS = "\u2212"
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
 def number(value: int) -> str:
     """A whole number with its thousands apart: 16 384."""
     return f"{value:,}".replace(",", THIN)
+
+
+def apart(text: str) -> str:
+    """A text in which numbers have their thousands apart as they have in the window, not by commas."""
+    return _THOUSANDS.sub(THIN, text)
 
 
 def mib(value: int) -> str:

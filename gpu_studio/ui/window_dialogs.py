@@ -17,6 +17,7 @@ def open_palette(window: MainWindow) -> None:
     palette = CommandPalette(window.actions_.all(), window)
     palette.move(window.mapToGlobal(window.rect().center()) - palette.rect().center())
     palette.show()
+    palette.activateWindow()  # where no window manager does it, keys would go on to the window
 
 
 def open_shortcuts(window: MainWindow) -> None:

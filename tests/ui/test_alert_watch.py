@@ -14,6 +14,8 @@ from gpu_studio.ui.models.inventory import Inventory
 from gpu_studio.ui.models.sampler import IN_THE_BACKGROUND, Sampler
 from gpu_studio.ui.models.trace import LONGEST_GAP
 from gpu_studio.ui.pages.devices_page import DevicesPage
+from gpu_studio.ui.widgets.plots.sight import Sight
+from gpu_studio.ui.widgets.plots.time_window import TimeWindow
 
 PATIENT = 20_000
 CARD = Cards(time=0.5, cards=[CardFacts(card="a", name="Test", total_mib=1000)])
@@ -121,7 +123,7 @@ def test_that_a_time_in_which_nobody_watched_is_a_gap_in_the_curve(page, silent,
     taken(silent, CARD, *(memory(second, 10) for second in (1.0, 2.0, 3.0, later, later + 1)))
     page.show()
     curve = page.plot._curves["a"]
-    joined = curve._connections(curve._times, 0.1)
+    joined = curve._connections(curve._times, Sight(TimeWindow(0.0, later + 1), 1_000))
     assert [bool(near) for near in joined[:-1]] == [True, True, False, True]
     assert silent.history.value_at("a", "memory", later / 2) is None
     page.plot.time.move_cursor(later / 2)

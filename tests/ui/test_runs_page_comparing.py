@@ -72,7 +72,7 @@ def test_that_one_run_shows_its_figures_its_plan_and_its_curve(window: MainWindo
     assert outcome.summary.isVisible()
     told = {group.title: dict(group.rows) for group in outcome.summary.figures.groups}
     assert told["Result"]["test loss"] == "0.1310"
-    assert told["Peak memory"]["GPU:0"].startswith("587 MiB, 600 MiB predicted (-2 %), limit")
+    assert told["Peak memory"]["GPU:0"].startswith("587 MiB, 600 MiB predicted (\u22122 %), limit")
     assert len(told["Checkpoints"]) == 3
     assert "batch_size = 512" in outcome.summary.plan.text.toPlainText()
     assert outcome.curves.names == ["b"]

@@ -54,3 +54,15 @@ def test_that_nothing_is_cut_and_everything_is_named_and_reached(window: MainWin
         names = [spoken(widget) for widget in reachable(window)]
         assert sorted(names) == sorted(set(names))
         assert (what, left_out(window)) == (what, [])
+
+
+def test_that_keys_go_to_the_table_as_soon_as_there_are_runs_and_when_the_page_is_come_back_to(
+    window: MainWindow, qtbot
+) -> None:
+    window.activateWindow()
+    table = window.run_list.page.table
+    qtbot.waitUntil(table.hasFocus)
+    window.show_page("plan")
+    window.plan_page.workspace.tabs.setFocus()
+    window.show_page("runs")
+    assert table.hasFocus()

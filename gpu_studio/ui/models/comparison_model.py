@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from gpu_studio.runs.comparison import Row
+from gpu_studio.ui.units import apart
 
 Index = QModelIndex | QPersistentModelIndex
 IS_FIELD_ROLE = Qt.ItemDataRole.UserRole + 1
@@ -34,7 +36,8 @@ class ComparisonModel(QAbstractTableModel):
 
     def show(self, names: Sequence[str], colours: Sequence[int], plans: Sequence[Row], results: Sequence[Row]) -> None:
         """Show runs of these names, whose colours have these numbers: the plans first, then what came of them."""
-        rows = (*((row, True) for row in plans), *((row, False) for row in results))
+        figures = (replace(row, label=apart(row.label), texts=tuple(map(apart, row.texts))) for row in results)
+        rows = (*((row, True) for row in plans), *((row, False) for row in figures))
         if (tuple(names), tuple(colours), rows) == (self._names, self._colours, self._rows):
             return
         self.beginResetModel()

@@ -24,9 +24,9 @@ def headline(history: History, left: str = UNKNOWN, *, short: bool = False) -> s
 
 
 def _place(history: History, *, short: bool = False) -> str:
-    total = f" of {history.epochs_total}" if history.epochs_total else ""
+    total = f" of {figures.count(history.epochs_total)}" if history.epochs_total else ""
     step = "" if short else f"{_SEPARATOR}step {figures.count(history.step)}"
-    return f"epoch {max(history.epoch, 1)}{total}{step}"
+    return f"epoch {figures.count(max(history.epoch, 1))}{total}{step}"
 
 
 def _speed(history: History) -> str:
@@ -41,7 +41,7 @@ def _left(history: History, left: str) -> str:
 
 
 def _finished(history: History, event: Finished) -> str:
-    place = f"epoch {event.epoch}" + (f" of {history.epochs_total}" if history.epochs_total else "")
+    place = _place(history, short=True)
     how = {
         "completed": "finished",
         "early_stopping": f"stopped early, after {place}",
@@ -49,9 +49,9 @@ def _finished(history: History, event: Finished) -> str:
         "stopped_now": f"stopped in {place}, without a checkpoint",
     }[event.reason]
     test = _test_figures(event.metrics)
-    if not test:
-        return f"{how}, after {duration(event.seconds)}"
-    return f"{how}: {_SEPARATOR.join((*test, duration(event.seconds)))}"
+    # As everywhere else: with what the trainer took to start.
+    took = duration(event.seconds if history.seconds is None else history.seconds)
+    return f"{how}: {_SEPARATOR.join((*test, took))}" if test else f"{how}, after {took}"
 
 
 def _test_figures(metrics: dict[str, float | None]) -> list[str]:

@@ -13,6 +13,7 @@ from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.event_parts import Mend
 from gpu_studio.runs.failure_mends import offered
 from gpu_studio.runs.history import History
+from gpu_studio.ui.models.figures import count
 
 Tone = Literal["plain", "bad"]
 MOST_MENDS: Final = 4
@@ -48,7 +49,7 @@ def outcome(run: RunDirectory, history: History) -> Outcome | None:
     saved = checkpoints(run)
     if not saved:
         return Outcome("The run was stopped and has no checkpoint.", ("Train its plan again.",), tone="plain")
-    where = f"epoch {saved[-1].epoch}, step {saved[-1].step}"
+    where = f"epoch {count(saved[-1].epoch)}, step {count(saved[-1].step)}"
     return Outcome(f"The run was stopped. Its newest checkpoint is of {where}.", tone="plain", resumable=True)
 
 

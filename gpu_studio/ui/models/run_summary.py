@@ -12,7 +12,7 @@ from gpu_studio.runs.wording import UNKNOWN
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.figures import metric_label
 from gpu_studio.ui.models.run_words import started
-from gpu_studio.ui.units import duration, plural
+from gpu_studio.ui.units import MINUS, apart, duration, plural
 
 _FEW_CHECKPOINTS = 5
 _BESIDE_TRAINING = ("starting", "paused", "stopping")
@@ -37,7 +37,8 @@ def summary_groups(run: RunFigures) -> tuple[Group, ...]:
         ("Checkpoints", _checkpoints(run)),
         ("Environment", run.environment.items()),
     )
-    return tuple(Group(title, rows) for title, pairs in made if (rows := tuple(pairs)))
+    groups = ((title, tuple((apart(name), apart(text)) for name, text in pairs)) for title, pairs in made)
+    return tuple(Group(title, rows) for title, rows in groups if rows)
 
 
 def _result(run: RunFigures) -> Iterator[Pair]:
@@ -74,7 +75,7 @@ def _memory(run: RunFigures) -> Iterator[Pair]:
 
 def _off(peak: int | None, predicted: int) -> str:
     """By how much the peak passed the prediction, or stayed under it."""
-    return f" ({peak / predicted - 1:+.0%})".replace("%", " %") if peak and predicted else ""
+    return f" ({peak / predicted - 1:+.0%})".replace("%", " %").replace("-", MINUS) if peak and predicted else ""
 
 
 def _cards(run: RunFigures) -> Iterator[Pair]:

@@ -98,6 +98,8 @@ class RunsPage(Page):
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Read while the page is seen."""
         super().showEvent(event)
+        if self.focusWidget() is None and self.model.rows:
+            self.table.setFocus()
         self.reader.watch()
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
@@ -184,6 +186,8 @@ class RunsPage(Page):
         if first and self.model.rows:
             # What is at work, or was last, is what a person comes for.
             self.select(self.model.rows[0].id)
+            if self.isVisible() and not self.filter.search.hasFocus():
+                self.table.setFocus()
 
     def _show_large(self, large: bool) -> None:
         if large != self._split.large:

@@ -43,7 +43,7 @@ class Rail(QFrame):
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
         button.setFixedSize(WIDTH - 2 * GRID, 60)
         button.setCheckable(True)
-        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         button.clicked.connect(action.trigger)
         button.setIcon(action.icon())
         action.changed.connect(lambda: button.setIcon(action.icon()))

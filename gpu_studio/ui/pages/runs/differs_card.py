@@ -145,9 +145,10 @@ class _Cell(QStyledItemDelegate):
         """Fields as in a plan file, names of figures muted, the best in bold."""
         super().initStyleOption(option, index)
         if index.column() == 0:
+            option.textElideMode = Qt.TextElideMode.ElideMiddle
+        if index.data(IS_FIELD_ROLE):
             # The end of `training.batch_size` says more than its beginning.
             option.textElideMode = Qt.TextElideMode.ElideLeft
-        if index.data(IS_FIELD_ROLE):
             option.font = font("mono")
         elif index.column() == 0:
             option.palette.setColor(QPalette.ColorRole.Text, QColor(self._theme.tokens.muted))
