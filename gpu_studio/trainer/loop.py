@@ -44,6 +44,7 @@ class Loop:
         self._evaluations: dict[int, object] = {}
         self.best_weights: dict[str, np.ndarray] = {}
         self._began = time.perf_counter()
+        self._saved_step: int | None = None
         # Of this process alone: of a resumed epoch the checkpoint does not tell how long its beginning took.
         self._epoch_seconds, self._epoch_samples = 0.0, 0
 

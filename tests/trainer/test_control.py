@@ -79,13 +79,17 @@ def states_of(told: list[events.Event]) -> list[str]:
     return [event.state for event in told if isinstance(event, events.StateChanged)]
 
 
-def test_that_stop_ends_a_pause(tmp_path: Path) -> None:
+def test_that_stop_ends_a_pause_and_saves_no_step_a_second_time(tmp_path: Path) -> None:
     with running(LONG, tmp_path, warm=True) as run:
         run.wait_for(lambda: steps(run) > 20)
         run.send("pause")
         run.wait_for(lambda: states(run)[-1] == "paused")
+        run.send("checkpoint")
+        run.wait_for(lambda: run.of(events.Checkpoint))
         run.send("stop")
-        assert run.finish().one(events.Finished).reason == "stopped"
+        finished = run.finish()
+    end = finished.one(events.Finished)
+    assert (end.reason, end.step) == ("stopped", finished.one(events.Checkpoint).step)
 
 
 def test_that_stop_now_writes_no_checkpoint(tmp_path: Path) -> None:
