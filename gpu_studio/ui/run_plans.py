@@ -15,6 +15,7 @@ from gpu_studio.runs.directory import RunDirectory
 
 if TYPE_CHECKING:
     from gpu_studio.runs.event_parts import Mend
+    from gpu_studio.runs.inheritance import Resume
     from gpu_studio.ui.main_window import MainWindow
 
 
@@ -55,13 +56,28 @@ class RunPlans(QObject):
             self._take(run, _renamed, lambda _: self._compare(run))
 
     def open_mended(self, run: RunDirectory, mend: Mend) -> None:
-        """Open a run's plan, and make the change that may help it as a step that can be undone."""
+        """Open a run's plan, and make the change that may help it as a step that can be undone.
+
+        Where the run has a checkpoint from which it can go on with that change, it will.
+        """
 
         def change(plan: Plan) -> None:
-            text = f"{mend.text[:1].lower()}{mend.text[1:]}"
-            self._window.document.replace(plans.with_value(plan, mend.field, mend.value), text)
+            mended = plans.with_value(plan, mend.field, mend.value)
+            self._window.document.replace(mended, f"{mend.text[:1].lower()}{mend.text[1:]}")
+            if (target := self._to_go_on_from(run, plan, mended)) is not None:
+                self._window.resuming.begin(target, plan)
 
         self._take(run, lambda plan: plan, change)
+
+    def _to_go_on_from(self, run: RunDirectory, plan: Plan, changed: Plan) -> Resume | None:
+        from gpu_studio.runs.resume import ResumeError, choose
+        from gpu_studio.runs.resumption import problems_of
+
+        try:
+            target = choose(run)
+        except ResumeError:
+            return None
+        return None if problems_of(target, plan, changed, self._window.inventory.machine) else target
 
     def _take(self, run: RunDirectory, make: Callable[[Plan], Plan], then: Callable[[Plan], object]) -> None:
         try:

@@ -154,8 +154,21 @@ def test_that_a_mend_opens_the_runs_plan_with_the_change_as_one_step(stopped) ->
     assert window.page == "plan"
     assert window.document.plan.training.batch_size == 16
     assert window.actions_["undo"].text() == "Undo: halve the batch: 16"
+    assert window.resuming.target is None, "another batch trains from the beginning"
     window.document.undo_stack.undo()
     assert window.document.plan == load(run.plan_file)
+
+
+def test_that_a_mend_with_which_the_run_can_go_on_goes_on_from_its_checkpoint(stopped) -> None:
+    window, run = stopped()
+    window.run_plans.open_mended(run, Mend(text="Learn slower", field="training.learning_rate", value=0.0005))
+    assert window.resuming.target is not None
+    assert (window.resuming.target.run, window.resuming.target.checkpoint.step) == (run, 6)
+    assert window.document.plan.training.learning_rate == 0.0005
+    window.document.undo_stack.undo()
+    assert window.resuming.target is not None, "the plan is still the run's"
+    window.document.undo_stack.undo()
+    assert window.resuming.target is None
 
 
 def test_that_the_strip_is_in_reach_of_the_keyboard(stopped, qtbot) -> None:
