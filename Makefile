@@ -14,9 +14,8 @@ export PYTHON CUDA
 VENV_PYTHON := .venv/bin/python
 PREPARE = python=$$(packaging/setup/find-python.sh) && "$$python" packaging/setup/prepare.py
 PYTEST = QT_QPA_PLATFORM=offscreen $(VENV_PYTHON) -m pytest
-# A worker more than cores, because each waits for processes half of its time; a file's tests stay together, and no more
-# workers than fit into memory with a TensorFlow each.
-IN_PARALLEL = --numprocesses=$$(($$(nproc) < 4 ? $$(nproc) + 1 : 4)) --dist=loadfile --no-loadscope-reorder
+# A worker a core, but no more than fit into memory with a TensorFlow each; a file's tests stay together.
+IN_PARALLEL = --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 # Typed as strictly as the program: all that the Makefile runs, and what the tests stand on.
 SCRIPTS = packaging/setup tests/support tests/benchmarks
 

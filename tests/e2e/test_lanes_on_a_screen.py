@@ -110,6 +110,8 @@ def test_that_layers_dragged_on_the_screen_run_where_they_were_dropped(program, 
     drag(xdotool, at["layers"]["flatten"]["CPU:0"], at["lanes"]["CPU:1"])
     told(program, saying("The layer flatten cannot be split: a Flatten has no units of its own."))
     xdotool("mouseup", 1)
+    # What is pressed while the drag before is still under way is lost.
+    told(program, lambda facts: facts.get("over") == facts.get("why_not") == "")
     drag(xdotool, at["layers"]["dense"]["CPU:0"], at["lanes"]["CPU:1"])
     told(program, saying("drop to split over CPU:0 and CPU:1"))
     xdotool("mouseup", 1, "keyup", "alt")

@@ -27,6 +27,7 @@ from gpu_studio.runs.state import is_live
 
 PROGRAM = Path(__file__).parents[1] / "support" / "story_window.py"
 ROOT = Path(__file__).parents[2]
+QUIET_S = 1.0
 Facts = dict[str, Any]
 
 
@@ -56,6 +57,13 @@ class Desk:
         """Give the keys to the window."""
         found = self.hands("search", "--sync", "--onlyvisible", "--pid", self._program.pid, "--name", "GPU Studio")
         self.hands("windowfocus", "--sync", found.split()[-1])
+
+    def settle(self) -> None:
+        """Wait until nothing new is seen for a while: what is told of the plan and the machine moves and enables."""
+        while select.select([self._program.stdout], [], [], QUIET_S)[0]:
+            line = self._program.stdout.readline() if self._program.stdout else b""
+            assert line, "the window ended"
+            self.facts = json.loads(line)
 
     def click(self, name: str, *held: str) -> None:
         """Click on the part of this name once it is there, with these keys held."""
@@ -114,6 +122,7 @@ def train(desk: Desk, before: RunDirectory, runs: Path) -> tuple[RunDirectory, p
     """Press Train, and watch the run begin."""
     assert desk.sees(lambda facts: "Train" in facts["parts"])["page"] == "plan"
     desk.enter()
+    desk.settle()
     desk.click("Train")
     desk.sees(lambda facts: facts["page"] == "train" and facts["state"] == "running" and facts["step"] > 0)
     assert desk.facts["run"] == "story"
