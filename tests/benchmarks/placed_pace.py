@@ -27,7 +27,7 @@ ONE_CORE_A_STAGE = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "4"
 
 def rows(place: Workplace, times: int) -> Iterator[Row]:
     """Overlap of two stages and of four, and the price of the strategy on one device, in samples a second."""
-    for stages, parts in ((2, 4), (2, 16), (4, 8)):
+    for stages, parts in ((2, 4), (2, 8), (4, 8)):
         what = f"placed, {stages} stages, {parts} micro-batches"
         measure = partial(pace, place, _tower(stages, parts), min, **ONE_CORE_A_STAGE)
         if stages == 2:
