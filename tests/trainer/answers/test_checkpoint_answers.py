@@ -15,7 +15,7 @@ from gpu_studio.runs import events
 from gpu_studio.runs.evaluations import evaluations
 from gpu_studio.trainer.data import load_data
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_asker")]
 
 SPLIT = '{ micro_batches = 2, layers = { dense = ["CPU:0", "CPU:1"], dense_1 = "CPU:1", outputs = "CPU:0" } }'
 

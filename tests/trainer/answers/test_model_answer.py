@@ -7,7 +7,7 @@ from model_answers import IMAGES, ROWS, TOKENS, answers
 
 from gpu_studio.plan import Model, Named, Plan, Training
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_asker")]
 
 TWO_LAYERS = Model(name="mlp", options={"hidden": [16]})
 

@@ -12,7 +12,7 @@ from gpu_studio.plan import Carve, Data, Devices, Machine, Model, Plan, Training
 from gpu_studio.runs import answer_cache, ask
 from gpu_studio.runs.times_question import times_question
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.usefixtures("warm_asker")]
 
 PLAN = Plan(
     model=Model(name="mlp", options={"hidden": [256]}),
