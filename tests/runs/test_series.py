@@ -45,7 +45,7 @@ def test_that_a_view_cannot_be_written_and_costs_no_copy():
 
 
 def test_that_a_day_at_1000_steps_a_second_stays_bounded_and_keeps_its_peaks():
-    most, batch, total = 1 << 13, 10_000, 2_000_000
+    most, batch, total = 1 << 12, 10_000, 2_000_000
     series = Series("step", "loss", by="loss", most=most)
     loss = np.ones(total)
     loss[[777, 1_234_567, 1_999_000]] = [50.0, 99.0, -3.0]

@@ -14,7 +14,7 @@ from gpu_studio.plan import Plan, loads
 from gpu_studio.ui.main_window import MainWindow
 
 PLANS = 1000
-PAINTED = 16
+PAINTED = 8
 """One plan in so many is laid out and painted as well: that takes longer than all else together."""
 RARE = "line\u2028end, paragraph\u2029end, no\u00a0break, \ufdd0"
 
