@@ -21,7 +21,7 @@ from gpu_studio.ui.models.lanes.board import Board
 from gpu_studio.ui.models.lanes.graph_picture import Node, Picture, picture_of
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.lanes.graph_paint import STEP, box_of, draw_edge, draw_node, height_of
-from gpu_studio.ui.widgets.lanes.lane_keys import digit
+from gpu_studio.ui.widgets.lanes.lane_keys import digit, kept
 
 _NEXT = {Qt.Key.Key_Down: 1, Qt.Key.Key_Right: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_Left: -1}
 _UNFOLD = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
@@ -82,10 +82,7 @@ class GraphView(QAbstractScrollArea):
 
     def event(self, event: QEvent) -> bool:
         """Keep the keys that move layers from being the window's."""
-        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and digit(event):
-            event.accept()
-            return True
-        return super().event(event)
+        return kept(event, digit) or super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """Go to another node, unfold one, or move its layers."""

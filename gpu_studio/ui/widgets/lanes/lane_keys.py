@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 
 GONE = (Qt.Key.Key_Delete, Qt.Key.Key_Backspace)
@@ -21,6 +23,14 @@ def digit(event: QKeyEvent) -> tuple[int, bool] | None:
     if held(event) in (_CTRL, _CTRL | _ALT) and 0 <= number < 9:
         return number, bool(held(event) & _ALT)
     return None
+
+
+def kept(event: QEvent, meant: Callable[[QKeyEvent], object]) -> bool:
+    """Whether a key is about to become the window's shortcut that is `meant` here; it is then kept from that."""
+    ours = event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and bool(meant(event))
+    if ours:
+        event.accept()
+    return ours
 
 
 def is_ours(event: QKeyEvent) -> bool:

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QListView, QWidget
 from gpu_studio.ui.models.lanes.rows import LaneRows
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
-from gpu_studio.ui.widgets.lanes.lane_keys import GONE, digit, held, is_ours
+from gpu_studio.ui.widgets.lanes.lane_keys import GONE, digit, held, is_ours, kept
 from gpu_studio.ui.widgets.lanes.layer_delegate import LayerDelegate
 
 EMPTY = "drag layers here"
@@ -90,10 +90,7 @@ class LayerList(QListView):
 
     def event(self, event: QEvent) -> bool:
         """Keep the keys that mean something here from being the window's."""
-        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and is_ours(event):
-            event.accept()
-            return True
-        return super().event(event)
+        return kept(event, is_ours) or super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """Move what is selected, or go to the lane beside."""
