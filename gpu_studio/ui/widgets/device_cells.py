@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from gpu_studio.ui.models.device_rows import DeviceRow
 from gpu_studio.ui.models.devices_model import ROW_ROLE, TENSORFLOW, USED_BY, figure_of
 from gpu_studio.ui.theme.fonts import font
-from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.bar import draw_bar
+from gpu_studio.ui.widgets.painted_cell import Index, PaintedCell
 
-Index = QModelIndex | QPersistentModelIndex
-_SIDE = 12
 _LONGEST_BAR, _SHORTEST_BAR = 130, 36
 _WORDS = 114
 _BESIDE = 12
@@ -22,22 +19,13 @@ _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 _RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 
 
-class _Cell(QStyledItemDelegate):
-    """Draws the empty cell as the style has it, then what it holds."""
+class _Cell(PaintedCell):
+    """A cell of a device's row."""
 
-    def __init__(self, theme: ThemeManager, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Draw the cell."""
-        self.initStyleOption(option, index)
-        option.text = ""
-        option.widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
-        row: DeviceRow = index.data(ROW_ROLE)
-        painter.save()
-        self._draw(painter, QRectF(option.rect).adjusted(_SIDE, 0, -_SIDE, -2), row, index.column())
-        painter.restore()
+    def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
+        """Draw the part of the row that stands in this column."""
+        del text
+        self._draw(painter, room, index.data(ROW_ROLE), index.column())
 
     def _colour(self, row: DeviceRow) -> str:
         tokens = self._theme.tokens

@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPolygonF
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from gpu_studio.ui.models.figures import metric_label
 from gpu_studio.ui.models.run_row import RunRow
 from gpu_studio.ui.models.runs_model import COLOUR_ROLE, ROW_ROLE, RunsModel
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.icons import coloured_icon
-from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.palette import mix, readable
 from gpu_studio.ui.theme.states import ICONS, state_colour
+from gpu_studio.ui.widgets.painted_cell import Index, PaintedCell
 
-Index = QModelIndex | QPersistentModelIndex
-SIDE = 12
 _ICON = 14
 _TAG_SIDE, _TAG_GAP = 6, 6
 _LEAST_NAME = 60.0
@@ -28,28 +25,7 @@ _RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 _MIDDLE = Qt.AlignmentFlag.AlignCenter
 
 
-class RunCell(QStyledItemDelegate):
-    """Draws the empty cell as the style has it, then what it holds."""
-
-    def __init__(self, theme: ThemeManager, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Draw the cell."""
-        self.initStyleOption(option, index)
-        text, option.text = option.text, ""
-        option.widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
-        painter.save()
-        self.draw(painter, QRectF(option.rect).adjusted(SIDE, 0, -SIDE, -2), index, text)
-        painter.restore()
-
-    def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
-        """Draw what the cell holds into its room."""
-        raise NotImplementedError
-
-
-class MarkCell(RunCell):
+class MarkCell(PaintedCell):
     """The sign of the state."""
 
     def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
@@ -60,7 +36,7 @@ class MarkCell(RunCell):
         icon.paint(painter, QRectF(room.left() - 1, room.center().y() - _ICON / 2, _ICON, _ICON).toAlignedRect())
 
 
-class NameCell(RunCell):
+class NameCell(PaintedCell):
     """The plan's name, and beside it the tags as small pills, as many as there is room for."""
 
     def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
@@ -96,7 +72,7 @@ class NameCell(RunCell):
             left = pill.right() + _TAG_GAP
 
 
-class StateCell(RunCell):
+class StateCell(PaintedCell):
     """The state in a word, and why; in the colour of an error where it is one."""
 
     def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
@@ -109,7 +85,7 @@ class StateCell(RunCell):
         painter.drawText(room, _LEFT, painter.fontMetrics().elidedText(text, _ELIDE, int(room.width())))
 
 
-class BestCell(RunCell):
+class BestCell(PaintedCell):
     """The best value, and what it is of where the head of the column does not say it for all."""
 
     def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
@@ -127,7 +103,7 @@ class BestCell(RunCell):
             painter.drawText(before, _RIGHT, painter.fontMetrics().elidedText(name, _ELIDE, int(before.width())))
 
 
-class CurveCell(RunCell):
+class CurveCell(PaintedCell):
     """The run's loss of each epoch as a line, from its least to its greatest; in the run's colour if it has one."""
 
     def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:

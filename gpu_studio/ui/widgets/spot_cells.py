@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPointF, QRectF, Qt
+from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from gpu_studio.runs.placement_words import NONE
 from gpu_studio.runs.placements import Verdict
 from gpu_studio.ui.models.placement_rows import SIGN_ROLE, SPOTS_ROLE, Spot
 from gpu_studio.ui.theme.fonts import font
-from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import Tokens
+from gpu_studio.ui.widgets.painted_cell import SIDE, Index, PaintedCell
 
-Index = QModelIndex | QPersistentModelIndex
-_SIDE, _DOT, _AFTER_DOT, _AFTER_NAME, _BETWEEN = 12, 4.0, 12.0, 3.0, 6.0
+_DOT, _AFTER_DOT, _AFTER_NAME, _BETWEEN = 4.0, 12.0, 3.0, 6.0
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 _SIGNS: dict[Verdict, str] = {"as asked": "✓", "joined": "✓", "elsewhere": "⚠", "no operations": "–", "not asked": "?"}
 _SIGN_WIDTH = 20.0
 
 
-class _Cell(QStyledItemDelegate):
-    """Draws the empty cell as the style has it, then what it holds."""
-
-    def __init__(self, theme: ThemeManager, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Draw the cell."""
-        self.initStyleOption(option, index)
-        text, option.text = option.text, ""
-        option.widget.style().drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self.draw(painter, QRectF(option.rect).adjusted(_SIDE, 0, -2, -1), index, text)
-        painter.restore()
-
-    def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
-        """Draw what the cell holds into its room."""
-        raise NotImplementedError
+class _Cell(PaintedCell):
+    margins = QMarginsF(SIDE, 0, 2, 1)
 
 
 class SignCell(_Cell):
@@ -78,6 +58,7 @@ def _draw_spot(painter: QPainter, room: QRectF, spot: Spot, tokens: Tokens) -> f
     if spot.wrong:
         _write(painter, room, "⚠", tokens.bad)
     else:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colour))
         painter.drawEllipse(QPointF(room.left() + _DOT, room.center().y()), _DOT, _DOT)
