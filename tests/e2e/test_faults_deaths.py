@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 from fault_matrix import Fault
-from fault_windows import Open, kill, said, shown, taken
+from fault_windows import Open, held, kill, runs, said, shown, taken
 from PySide6.QtCore import Qt
-from real_runs import Start, eventually, has_trained, start, told
+from real_runs import Start, start, told
 
 from gpu_studio.cli import exit_codes
 from gpu_studio.plan import Data, Model, Plan, Training, save
 from gpu_studio.runs import kernel, lock
 from gpu_studio.runs.launch import Launched
 
-__all__ = ["start"]
+__all__ = ["held", "runs", "start"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 # As TensorFlow's native part writes it: https://github.com/tensorflow/tensorflow/issues/20356
@@ -35,20 +35,6 @@ DEATHS = {
         False,
     ),
 }
-
-
-@pytest.fixture
-def runs(runs_dir: Path) -> Path:
-    """The folder that the window looks into: the one in which `start` starts runs."""
-    return runs_dir
-
-
-@pytest.fixture
-def held(start: Start) -> Launched:
-    """A trainer that has trained three steps, with a checkpoint, and waits."""
-    launched = start("--hold-at", "3", "--checkpoint-every", "2")
-    eventually(has_trained(launched, 3))
-    return launched
 
 
 def test_that_a_trainer_killed_for_want_of_memory_is_told_as_that_with_a_smaller_plan(

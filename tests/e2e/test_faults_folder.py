@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 from fault_matrix import Fault
-from fault_windows import WAIT_MS, Open, kill, said, shown, taken
+from fault_windows import WAIT_MS, Open, held, kill, runs, said, shown, taken
 from made_runs import Script, make_run
 from PySide6.QtCore import Qt
-from real_runs import Start, eventually, has_trained, start, told
+from real_runs import start, told
 
 from gpu_studio.plan import Data, Model, Plan, Training, save
 from gpu_studio.runs import lock
@@ -19,24 +19,10 @@ from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.launch import Launched
 from gpu_studio.runs.lineage import events_of
 
-__all__ = ["start"]
+__all__ = ["held", "runs", "start"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 CUTS = 10
-
-
-@pytest.fixture
-def runs(runs_dir: Path) -> Path:
-    """The folder that the window looks into: the one in which `start` starts runs."""
-    return runs_dir
-
-
-@pytest.fixture
-def held(start: Start) -> Launched:
-    """A trainer that has trained three steps, with a checkpoint, and waits."""
-    launched = start("--hold-at", "3", "--checkpoint-every", "2")
-    eventually(has_trained(launched, 3))
-    return launched
 
 
 def test_that_a_run_whose_computer_was_restarted_is_lost_and_its_old_lock_harms_nobody(

@@ -8,32 +8,18 @@ from pathlib import Path
 
 import pytest
 from fault_matrix import Fault
-from fault_windows import WAIT_MS, Heartbeat, Open, shown, taken
+from fault_windows import WAIT_MS, Heartbeat, Open, held, runs, shown, taken
 from made_runs import Script, make_run
-from real_runs import Start, eventually, has_trained, start, told
+from real_runs import Start, start, told
 
 from gpu_studio.runs.launch import Launched
 from gpu_studio.ui.pages.train.log_pane import OUTPUT
 
-__all__ = ["start"]
+__all__ = ["held", "runs", "start"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 THOUSAND = 1000
 HOUR = 3600
-
-
-@pytest.fixture
-def runs(runs_dir: Path) -> Path:
-    """The folder that the window looks into: the one in which `start` starts runs."""
-    return runs_dir
-
-
-@pytest.fixture
-def held(start: Start) -> Launched:
-    """A trainer that has trained three steps, with a checkpoint, and waits."""
-    launched = start("--hold-at", "3", "--checkpoint-every", "2")
-    eventually(has_trained(launched, 3))
-    return launched
 
 
 def test_that_two_windows_show_and_steer_one_run(qtbot, open_window: Open, held: Launched, fault: Fault) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
+from real_runs import Start, eventually, has_trained
 
 from gpu_studio.runs.launch import Launched
 from gpu_studio.ui.main_window import MainWindow
@@ -40,6 +43,20 @@ def kill(launched: Launched) -> None:
     """Kill a trainer as the kernel would."""
     launched.process.kill()
     launched.process.wait()
+
+
+@pytest.fixture
+def runs(runs_dir: Path) -> Path:
+    """The folder that the window looks into: the one in which `start` starts runs."""
+    return runs_dir
+
+
+@pytest.fixture
+def held(start: Start) -> Launched:
+    """A trainer that has trained three steps, with a checkpoint, and waits."""
+    launched = start("--hold-at", "3", "--checkpoint-every", "2")
+    eventually(has_trained(launched, 3))
+    return launched
 
 
 class Heartbeat:
