@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from desktop_stand_in import Opener
 from made_runs import Script, make_run
-from PySide6.QtCore import QObject, Qt, QUrl, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QDesktopServices
 from real_runs import fake_trainer
 
@@ -128,27 +129,15 @@ def test_that_a_run_with_nothing_to_resume_from_says_so(window: MainWindow, two_
     assert window.page == "runs"
 
 
-class FileManager(QObject):
-    """Takes the place of the desktop's, and remembers what it was asked to open."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[str] = []
-
-    @Slot(QUrl)
-    def open(self, url: QUrl) -> None:
-        self.asked.append(url.toLocalFile())
-
-
 @pytest.fixture
-def file_manager(qapp) -> Iterator[FileManager]:
-    manager = FileManager()
+def file_manager(qapp) -> Iterator[Opener]:
+    manager = Opener()
     QDesktopServices.setUrlHandler("file", manager, "open")
     yield manager
     QDesktopServices.unsetUrlHandler("file")
 
 
-def test_that_the_folder_of_a_run_is_revealed(window: MainWindow, two_runs, file_manager: FileManager) -> None:
+def test_that_the_folder_of_a_run_is_revealed(window: MainWindow, two_runs, file_manager: Opener) -> None:
     window.run_list.page.select(two_runs[0].id)
     window.actions_["reveal_run"].trigger()
     assert file_manager.asked == [str(two_runs[0].path)]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from desktop_stand_in import Opener
 from made_runs import Script, make_run
-from PySide6.QtCore import QObject, Qt, QUrl, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QDesktopServices, QImage
 from PySide6.QtWidgets import QFileDialog
 
@@ -40,20 +41,8 @@ def save_as(window: MainWindow, path: Path, filtered: str = "") -> None:
     dialog.accept()
 
 
-class Browser(QObject):
-    """Takes the place of the desktop's."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[str] = []
-
-    @Slot(QUrl)
-    def open(self, url: QUrl) -> None:
-        self.asked.append(url.toLocalFile())
-
-
 def test_that_report_writes_one_file_and_offers_to_open_it(window: MainWindow, two, tmp_path: Path, qtbot) -> None:
-    browser = Browser()
+    browser = Opener()
     QDesktopServices.setUrlHandler("file", browser, "open")
     window.run_list.page.select(*(run.id for run in two))
     (button,) = (each for each in window.run_list.page.findChildren(ActionButton) if each.text() == "Report")

@@ -4,6 +4,7 @@ import os
 import signal
 
 import pytest
+import train_pages
 from made_runs import Script, make_run, tell
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -12,7 +13,6 @@ from real_runs import start
 
 from gpu_studio.runs import events, lock
 from gpu_studio.runs.commands import CommandReader
-from gpu_studio.ui.pages.train_page import TrainPage
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import DARK, LIGHT
 
@@ -26,12 +26,7 @@ def theme(qapp):
 
 @pytest.fixture
 def page(qtbot, theme):
-    page = TrainPage(theme)
-    qtbot.addWidget(page, before_close_func=TrainPage.close_run)
-    page.resize(1196, 746)
-    with qtbot.waitExposed(page):
-        page.show()
-    return page
+    return train_pages.opened(qtbot, theme)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+import train_pages
 from made_recordings import append, cards, fast, host, identities, record, used_mib
 from made_runs import MIB, Script, make_run, tell
 from PySide6.QtCore import Qt
@@ -26,12 +27,7 @@ TURNED = list(reversed(EIGHT))
 @pytest.fixture
 def page(qtbot, theme, settings, monkeypatch):
     monkeypatch.setattr(card_record, "LAST_LOOK_MS", 100)
-    page = TrainPage(theme, settings)
-    qtbot.addWidget(page, before_close_func=TrainPage.close_run)
-    page.resize(1196, 746)
-    with qtbot.waitExposed(page):
-        page.show()
-    return page
+    return train_pages.opened(qtbot, theme, settings)
 
 
 @pytest.fixture

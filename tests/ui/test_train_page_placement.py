@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import train_pages
 from made_placements import mlp_placement, mlp_timeline
 from made_runs import Script, make_run, tell
 from PySide6.QtCore import Qt
@@ -13,7 +14,6 @@ from gpu_studio.runs import lock
 from gpu_studio.runs.placements import judged
 from gpu_studio.ui.models.placement_rows import ASKED, BETWEEN, SPOTS_ROLE, PlacementModel
 from gpu_studio.ui.pages.train.details_card import LOG, PLACEMENT
-from gpu_studio.ui.pages.train_page import TrainPage
 from gpu_studio.ui.theme.tokens import LIGHT
 
 FORWARD, BACKWARD = ASKED + 1, ASKED + 2
@@ -21,12 +21,7 @@ FORWARD, BACKWARD = ASKED + 1, ASKED + 2
 
 @pytest.fixture
 def page(qtbot, theme):
-    page = TrainPage(theme)
-    qtbot.addWidget(page, before_close_func=TrainPage.close_run)
-    page.resize(1196, 746)
-    with qtbot.waitExposed(page):
-        page.show()
-    return page
+    return train_pages.opened(qtbot, theme)
 
 
 @pytest.fixture

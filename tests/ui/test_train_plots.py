@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import train_pages
 from made_recordings import append, cards, fast, identities
 from made_runs import Script, make_run, tell
 from PySide6.QtCore import Qt
@@ -27,12 +28,7 @@ CARDS = cards("2xH100")
 
 @pytest.fixture
 def page(qtbot, theme, settings):
-    page = TrainPage(theme, settings)
-    qtbot.addWidget(page, before_close_func=TrainPage.close_run)
-    page.resize(1196, 746)
-    with qtbot.waitExposed(page):
-        page.show()
-    return page
+    return train_pages.opened(qtbot, theme, settings)
 
 
 @pytest.fixture
