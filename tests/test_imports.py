@@ -54,7 +54,7 @@ def test_that_one_file_of_hardware_imports_nvml():
         ("plan/a.py", "from ..runs import events", "plan may not use runs"),
         ("hardware/deep/a.py", "from ...runs.tail import Tail", "hardware may not use runs"),
         ("runs/a.py", "def f():\n    import gpu_studio.trainer.loop", "runs may not use trainer"),
-        ("trainer/a.py", "from gpu_studio.runs.history import History", "of runs the trainer uses only"),
+        ("trainer/a.py", "from gpu_studio.runs.reading.history import History", "of runs the trainer uses only"),
         ("trainer/a.py", "import gpu_studio.runs", "of runs the trainer uses only"),
         ("runs/a.py", "from gpu_studio.hardware.nvml import open", "of hardware runs use only"),
         ("runs/a.py", "import gpu_studio.hardware", "of hardware runs use only"),

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from gpu_studio.cli import exit_codes
-from gpu_studio.cli.devices_arguments import take_simulation
+from gpu_studio.cli.devices.devices_arguments import take_simulation
 from gpu_studio.cli.output import RefusedError, note
 from gpu_studio.cli.parser import COMMANDS, make_parser, plan_to_open
 
@@ -106,7 +106,7 @@ def _refusals() -> tuple[type[Exception], ...]:
     from gpu_studio.hardware.words import SimulationError
     from gpu_studio.plan import PlanError
     from gpu_studio.runs.catalogue import LiveRunError, UnknownRunError
-    from gpu_studio.runs.queue import QueueError
+    from gpu_studio.runs.queueing.queue import QueueError
     from gpu_studio.runs.resume import ResumeError
 
     return RefusedError, SimulationError, PlanError, LiveRunError, UnknownRunError, ResumeError, QueueError

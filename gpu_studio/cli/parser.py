@@ -8,33 +8,26 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpu_studio import __version__
-from gpu_studio.cli import (
-    checkpoint_arguments,
-    compare_arguments,
-    devices_arguments,
-    doctor_arguments,
-    model_arguments,
-    place_arguments,
-    placement_arguments,
-    queue_arguments,
-    resume_arguments,
-    train_arguments,
-)
+from gpu_studio.cli.devices import devices_arguments, doctor_arguments
 from gpu_studio.cli.exit_codes import EXPLAINED
+from gpu_studio.cli.placing import model_arguments, place_arguments
+from gpu_studio.cli.queue import queue_arguments
+from gpu_studio.cli.runs import checkpoint_arguments, compare_arguments, placement_arguments
+from gpu_studio.cli.train import resume_arguments, train_arguments
 
 # Command: the module under gpu_studio.cli, and the function there that takes the parsed arguments.
 COMMANDS: Final = {
     "check": ("plan_commands", "check"),
     "starter": ("plan_commands", "starter"),
     "export": ("export_command", "export"),
-    "model": ("model_command", "model"),
-    "place": ("place_command", "place"),
-    "train": ("train_commands", "train"),
-    "resume": ("train_commands", "resume"),
-    "runs": ("runs_commands", "runs"),
-    "queue": ("queue_commands", "queue"),
-    "devices": ("devices_commands", "devices"),
-    "doctor": ("doctor_command", "doctor"),
+    "model": ("placing.model_command", "model"),
+    "place": ("placing.place_command", "place"),
+    "train": ("train.train_commands", "train"),
+    "resume": ("train.train_commands", "resume"),
+    "runs": ("runs.runs_commands", "runs"),
+    "queue": ("queue.queue_commands", "queue"),
+    "devices": ("devices.devices_commands", "devices"),
+    "doctor": ("devices.doctor_command", "doctor"),
 }
 
 _RUN_HELP = "the run: its id, the beginning or any other part of it that no other run has, or: latest"

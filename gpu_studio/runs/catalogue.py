@@ -9,12 +9,12 @@ from difflib import get_close_matches
 from operator import itemgetter
 from pathlib import Path
 
-from gpu_studio.runs import summary_cache
 from gpu_studio.runs.directory import HIDDEN, RunDirectory
 from gpu_studio.runs.files import make_private_directory
+from gpu_studio.runs.reading import summary_cache
+from gpu_studio.runs.reading.summary import Skimmer, Summary, created_at
+from gpu_studio.runs.reading.summary_cache import Known, Version
 from gpu_studio.runs.state import is_live
-from gpu_studio.runs.summary import Skimmer, Summary, created_at
-from gpu_studio.runs.summary_cache import Known, Version
 
 TRASH = ".trash"
 LATEST = "latest"

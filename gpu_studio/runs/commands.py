@@ -10,7 +10,7 @@ import msgspec
 
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.files import append_line
-from gpu_studio.runs.lines import LineTail
+from gpu_studio.runs.reading.lines import LineTail
 
 Action = Literal["pause", "resume", "stop", "stop_now", "checkpoint"]
 

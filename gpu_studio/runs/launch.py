@@ -18,7 +18,7 @@ from gpu_studio.runs import lock
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.files import open_private
 from gpu_studio.runs.inheritance import Resume, bequeath
-from gpu_studio.runs.queue_entry import note_in
+from gpu_studio.runs.queueing.queue_entry import note_in
 from gpu_studio.runs.relocation import with_absolute_files
 from gpu_studio.runs.sources import file_problems
 

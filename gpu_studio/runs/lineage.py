@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import AnyEvent, Epoch, LearningRate, Steps, decode
-from gpu_studio.runs.history import History
 from gpu_studio.runs.inheritance import resumed_from
-from gpu_studio.runs.lines import LineTail
+from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.reading.lines import LineTail
 from gpu_studio.runs.state import is_live
 
 

@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpu_studio.runs import kernel
+from gpu_studio.runs.failures import kernel
 from gpu_studio.runs.files import open_private
 
 ENVIRONMENT = "GPU_STUDIO_LOCK_FD"

@@ -9,7 +9,7 @@ from gpu_studio.plan.difference import Difference, differences
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import Model, decode
 from gpu_studio.runs.inheritance import Resume
-from gpu_studio.runs.lines import LineTail
+from gpu_studio.runs.reading.lines import LineTail
 
 KEPT: dict[str, str] = {
     "model": "the checkpoint holds the weights of the run's own model",

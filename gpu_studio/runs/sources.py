@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from gpu_studio.plan import Plan, Problem
-from gpu_studio.runs.nearest_file import hint
+from gpu_studio.runs.failures.nearest_file import hint
 from gpu_studio.runs.relocation import absolute
 
 _Check = Callable[[zipfile.ZipFile], str]

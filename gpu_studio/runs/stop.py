@@ -11,9 +11,10 @@ from typing import Literal
 
 import psutil
 
-from gpu_studio.runs import kernel, lock
+from gpu_studio.runs import lock
 from gpu_studio.runs.commands import send
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.failures import kernel
 from gpu_studio.runs.state import is_live
 
 Stage = Literal["asked", "terminated", "killed", "gone"]

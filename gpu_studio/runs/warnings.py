@@ -13,7 +13,7 @@ from typing import Final, Literal
 import numpy as np
 
 from gpu_studio.runs import wording
-from gpu_studio.runs.history import History
+from gpu_studio.runs.reading.history import History
 
 Level = Literal["warning", "error"]
 LINGER_SECONDS: Final = 10.0

@@ -11,8 +11,8 @@ from typing import Final, TypeVar
 from gpu_studio.hardware.alerts import HARMLESS
 from gpu_studio.hardware.samples import AnySample, CardFacts, Cards, Fast, SampleError, Slow, decode
 from gpu_studio.runs.events import Devices
-from gpu_studio.runs.lines import LineTail
-from gpu_studio.runs.run_cards import run_cards
+from gpu_studio.runs.reading.lines import LineTail
+from gpu_studio.runs.results.run_cards import run_cards
 from gpu_studio.runs.warnings import UTILISATION_SECONDS, CardSight
 
 HEAD_BYTES: Final = 64 * 1024

@@ -13,10 +13,10 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from gpu_studio import __version__
+from gpu_studio.ui.control.quitting import close_unasked
 from gpu_studio.ui.errors import ErrorKeeper, log_path
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.inventory import Inventory
-from gpu_studio.ui.quitting import close_unasked
+from gpu_studio.ui.models.devices.inventory import Inventory
 from gpu_studio.ui.settings import THEME, Settings, settings_path
 from gpu_studio.ui.theme.manager import Mode, ThemeManager
 

@@ -74,7 +74,7 @@ class ErrorKeeper(QObject):
             return
         # An error in a paint or a timer comes again and again; one dialog says it.
         self._shown.add(text)
-        from gpu_studio.ui.widgets.dialogs import ErrorDialog
+        from gpu_studio.ui.widgets.asking.dialogs import ErrorDialog
 
         parent = QApplication.activeWindow()
         dialog = ErrorDialog(summary, text, str(self._log), parent if isinstance(parent, QWidget) else None)

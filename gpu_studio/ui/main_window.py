@@ -14,23 +14,23 @@ from gpu_studio.plan import Plan
 from gpu_studio.resource_files import resource
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.ui.action_set import ActionSet
+from gpu_studio.ui.control.plan_files import PlanFiles
+from gpu_studio.ui.control.queue_control import QueueControl
+from gpu_studio.ui.control.quitting import Quitting
+from gpu_studio.ui.control.run_control import RunControl, live_run
+from gpu_studio.ui.control.run_ends import RunEnds
+from gpu_studio.ui.control.run_plans import RunPlans
+from gpu_studio.ui.control.scripts import Scripts
 from gpu_studio.ui.menus import RecentMenu
-from gpu_studio.ui.models.checkup import Checkup
-from gpu_studio.ui.models.inventory import Inventory
-from gpu_studio.ui.models.plan_document import PlanDocument
-from gpu_studio.ui.models.plan_facts import FactsReader
-from gpu_studio.ui.models.readiness import Readiness
-from gpu_studio.ui.models.resuming import Resuming
-from gpu_studio.ui.models.sampler import Sampler
+from gpu_studio.ui.models.devices.checkup import Checkup
+from gpu_studio.ui.models.devices.inventory import Inventory
+from gpu_studio.ui.models.devices.sampler import Sampler
+from gpu_studio.ui.models.plan.plan_document import PlanDocument
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
+from gpu_studio.ui.models.plan.readiness import Readiness
+from gpu_studio.ui.models.plan.resuming import Resuming
 from gpu_studio.ui.pages.devices_page import DevicesPage
 from gpu_studio.ui.pages.plan_page import PlanPage
-from gpu_studio.ui.plan_files import PlanFiles
-from gpu_studio.ui.queue_control import QueueControl
-from gpu_studio.ui.quitting import Quitting
-from gpu_studio.ui.run_control import RunControl, live_run
-from gpu_studio.ui.run_ends import RunEnds
-from gpu_studio.ui.run_plans import RunPlans
-from gpu_studio.ui.scripts import Scripts
 from gpu_studio.ui.settings import GEOMETRY, THEME, Settings, settings_path
 from gpu_studio.ui.theme.manager import Mode, ThemeManager
 from gpu_studio.ui.widgets.notice import Notice
@@ -40,9 +40,9 @@ from gpu_studio.ui.window_parts import beside, complete, dropped_plan, room
 from gpu_studio.ui.window_state import WindowState
 
 if TYPE_CHECKING:
-    from gpu_studio.ui.models.live_run import LiveRun
+    from gpu_studio.ui.control.run_list import RunList
+    from gpu_studio.ui.models.train.live_run import LiveRun
     from gpu_studio.ui.pages.train_page import TrainPage
-    from gpu_studio.ui.run_list import RunList
 
 PageName = Literal["devices", "plan", "train", "runs"]
 PAGES: tuple[PageName, ...] = ("devices", "plan", "train", "runs")
@@ -122,8 +122,8 @@ class MainWindow(QMainWindow):
     def run_list(self) -> RunList:
         """The Runs page and what it does, made when it is first needed."""
         if self._run_list is None:
+            from gpu_studio.ui.control.run_list import RunList
             from gpu_studio.ui.pages.runs.queue_card import QueueCard
-            from gpu_studio.ui.run_list import RunList
 
             self._run_list = RunList(self, self._runs_dir)
             page = self._run_list.page

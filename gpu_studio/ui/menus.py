@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 from gpu_studio.ui.action_set import ActionSet
-from gpu_studio.ui.plan_files import PlanFiles
+from gpu_studio.ui.control.plan_files import PlanFiles
 from gpu_studio.ui.widgets.button import Button
 
 MORE_WIDTH = 44

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def open_palette(window: MainWindow) -> None:
     """Open the list of all actions."""
-    from gpu_studio.ui.widgets.command_palette import CommandPalette
+    from gpu_studio.ui.widgets.asking.command_palette import CommandPalette
 
     palette = CommandPalette(window.actions_.all(), window)
     palette.move(window.mapToGlobal(window.rect().center()) - palette.rect().center())
@@ -22,7 +22,7 @@ def open_palette(window: MainWindow) -> None:
 
 def open_shortcuts(window: MainWindow) -> None:
     """Open the list of all shortcuts."""
-    from gpu_studio.ui.widgets.dialogs import shortcuts_dialog
+    from gpu_studio.ui.widgets.asking.dialogs import shortcuts_dialog
 
     shortcuts_dialog(window.actions_.all(), window).show()
 
@@ -36,6 +36,6 @@ def open_doctor(window: MainWindow) -> None:
 
 def open_about(window: MainWindow) -> None:
     """Say what this is."""
-    from gpu_studio.ui.widgets.dialogs import about_dialog
+    from gpu_studio.ui.widgets.asking.dialogs import about_dialog
 
     about_dialog(window).show()

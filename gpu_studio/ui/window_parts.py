@@ -8,9 +8,9 @@ from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu_studio.ui.action_set import ActionSet
+from gpu_studio.ui.control.plan_files import SUFFIX
 from gpu_studio.ui.menus import more_button
-from gpu_studio.ui.models.resuming import Resuming
-from gpu_studio.ui.plan_files import SUFFIX
+from gpu_studio.ui.models.plan.resuming import Resuming
 from gpu_studio.ui.widgets.page import Page
 from gpu_studio.ui.widgets.resuming_strip import ResumingStrip
 

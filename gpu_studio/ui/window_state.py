@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
-from gpu_studio.ui.models.run_permissions import OF_RUNS, why_not
+from gpu_studio.ui.models.runs.run_permissions import OF_RUNS, why_not
 from gpu_studio.ui.settings import PLAN_TAB
 from gpu_studio.ui.theme.states import LIVE
 from gpu_studio.ui.train_state import NO_RUN, follow_train_page
 from gpu_studio.ui.units import duration, plural
 
 if TYPE_CHECKING:
-    from gpu_studio.runs.history import History
+    from gpu_studio.runs.reading.history import History
     from gpu_studio.ui.main_window import MainWindow
-    from gpu_studio.ui.models.live_run import LiveRun
-    from gpu_studio.ui.models.run_row import RunRow
+    from gpu_studio.ui.models.runs.run_row import RunRow
+    from gpu_studio.ui.models.train.live_run import LiveRun
     from gpu_studio.ui.pages.runs_page import RunsPage
     from gpu_studio.ui.pages.train_page import TrainPage
 

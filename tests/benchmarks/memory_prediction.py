@@ -16,7 +16,7 @@ from workplace import Workplace
 from gpu_studio.placement.memory import DeviceMemory, predict
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
 from gpu_studio.plan import MIB, Data, Devices, Machine, Model, Plan, Training, save
-from gpu_studio.runs.plan_question import ask_about
+from gpu_studio.runs.questions.plan_question import ask_about
 
 BUDGET = Budget("at most", 1.15)
 SHAPES = {"mlp": [28, 28, 1], "cnn": [28, 28, 1], "resnet20": [32, 32, 3], "transformer": [28, 28, 1]}

@@ -24,7 +24,7 @@ from gpu_studio.placement.places import places
 from gpu_studio.placement.plan_facts import ModelFacts, decoded
 from gpu_studio.placement.schedule import timeline
 from gpu_studio.plan import Carve, Data, Devices, Machine, Model, Plan, Training, logical_devices, save
-from gpu_studio.runs.plan_question import ask_about
+from gpu_studio.runs.questions.plan_question import ask_about
 
 BUDGET, OVERLAP = Budget("at most", 1.15), Budget("at least", 1.0)
 THREADS = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "2"}

@@ -16,8 +16,8 @@ from gpu_studio.runs.checkpoints import WEIGHTS_FILE, checkpoints
 from gpu_studio.runs.commands import send
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.launch import Launched, launch
+from gpu_studio.runs.reading.tail import Tail
 from gpu_studio.runs.state import terminal_event
-from gpu_studio.runs.tail import Tail
 
 BUDGET = Budget("at most", 1.0)
 ALLOWED_S = 2.0

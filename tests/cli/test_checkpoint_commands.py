@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from made_runs import Script, make_run
 
-from gpu_studio.runs.evaluations import Evaluation, keep
+from gpu_studio.runs.results.evaluations import Evaluation, keep
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from reported_runs import reported_run
 
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.labels import Labels, write_labels
-from gpu_studio.runs.run_figures import figures_of
+from gpu_studio.runs.results.run_figures import figures_of
 
 
 @pytest.fixture

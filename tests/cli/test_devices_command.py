@@ -17,7 +17,7 @@ import time
 
 import pytest
 
-from gpu_studio.cli.devices_document import COLUMNS
+from gpu_studio.cli.devices.devices_document import COLUMNS
 from gpu_studio.hardware import simulated
 
 PATIENCE = 60.0

@@ -12,9 +12,9 @@ from made_machines import TWO_CARDS
 from made_plan_facts import FACTS, THREE_LAYERS
 from rich.console import Console
 
-from gpu_studio.cli import model_command
-from gpu_studio.cli.model_arguments import add_model
 from gpu_studio.cli.output import RefusedError
+from gpu_studio.cli.placing import model_command
+from gpu_studio.cli.placing.model_arguments import add_model
 from gpu_studio.placement.memory import predict
 from gpu_studio.plan import Carve, Data, Devices, Model, Plan, PlanError, Training, save
 

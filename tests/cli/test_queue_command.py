@@ -11,13 +11,14 @@ import pytest
 from made_machines import TWO_CARDS
 from real_runs import PATIENCE_S, PLAN, eventually
 
-from gpu_studio.cli.queue_runner import Runner
+from gpu_studio.cli.queue.queue_runner import Runner
 from gpu_studio.hardware.source import SIMULATE
 from gpu_studio.plan import MIB, Plan, load, save, with_settings
-from gpu_studio.runs import lock, prediction
+from gpu_studio.runs import lock
 from gpu_studio.runs.catalogue import directories
-from gpu_studio.runs.queue import Queue
-from gpu_studio.runs.queue_entry import noted_in
+from gpu_studio.runs.queueing.queue import Queue
+from gpu_studio.runs.queueing.queue_entry import noted_in
+from gpu_studio.runs.results import prediction
 from gpu_studio.runs.state import is_live, state_of
 
 

@@ -6,13 +6,14 @@ import pytest
 from made_plan_facts import DATA, FACTS, MODEL
 
 from gpu_studio import plan as plans
-from gpu_studio.cli.run_prediction import keep_prediction
+from gpu_studio.cli.train.run_prediction import keep_prediction
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import PlanFacts, encoded
-from gpu_studio.runs import answer_cache, ask, prediction
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.plan_question import data_question, model_question
+from gpu_studio.runs.questions import answer_cache, ask
+from gpu_studio.runs.questions.plan_question import data_question, model_question
+from gpu_studio.runs.results import prediction
 
 PLAN = plans.Plan(name="A plan", model=plans.Model(name="mlp"), data=plans.Data(name="digits"))
 

@@ -5,7 +5,7 @@ import signal
 import pytest
 from real_runs import PATIENCE_S, eventually, has_trained, told
 
-from gpu_studio.cli import run_actions
+from gpu_studio.cli.runs import run_actions
 from gpu_studio.runs.events import Checkpoint, StateChanged
 from gpu_studio.runs.state import is_live
 

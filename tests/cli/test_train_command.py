@@ -14,7 +14,7 @@ import pytest
 from real_runs import PATIENCE_S, eventually
 
 from gpu_studio import plan as plans
-from gpu_studio.cli import following
+from gpu_studio.cli.train import following
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.checkpoints import checkpoints
 from gpu_studio.runs.state import is_live, state_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from made_runs import MIB, Script, make_run
 
-from gpu_studio.cli.watching import EVERY_SECONDS, Watch
+from gpu_studio.cli.train.watching import EVERY_SECONDS, Watch
 from gpu_studio.runs import events
-from gpu_studio.runs.history import History
+from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.warnings import LINGER_SECONDS
 
 

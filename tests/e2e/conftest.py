@@ -10,10 +10,10 @@ import fake_plan_asker
 import pytest
 
 from gpu_studio.runs import catalogue, lock
+from gpu_studio.ui.control.quitting import LEAVE
+from gpu_studio.ui.control.run_ends import NO
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.plan_facts import FactsReader
-from gpu_studio.ui.quitting import LEAVE
-from gpu_studio.ui.run_ends import NO
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
 from gpu_studio.ui.settings import NOTIFY, QUIT, Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 

@@ -14,7 +14,8 @@ from real_runs import Start, start, told
 
 from gpu_studio.cli import exit_codes
 from gpu_studio.plan import Data, Model, Plan, Training, save
-from gpu_studio.runs import kernel, lock
+from gpu_studio.runs import lock
+from gpu_studio.runs.failures import kernel
 from gpu_studio.runs.launch import Launched
 
 __all__ = ["held", "runs", "start"]

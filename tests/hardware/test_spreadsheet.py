@@ -6,7 +6,7 @@ import csv
 
 from watched_machine import watched
 
-from gpu_studio.cli import devices_document
+from gpu_studio.cli.devices import devices_document
 from gpu_studio.hardware.simulated.profiles import profile
 from gpu_studio.hardware.spreadsheet import COLUMNS, FIGURES, csv_lines
 

@@ -24,7 +24,7 @@ from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts, decoded
 from gpu_studio.placement.suggestion import Suggestion, suggest
 from gpu_studio.plan import MIB, Carve, Devices, Placed, Plan
 from gpu_studio.runs import events
-from gpu_studio.runs.plan_question import ask_about
+from gpu_studio.runs.questions.plan_question import ask_about
 
 LIMIT_MIB = 46
 BATCH = 32

@@ -10,7 +10,7 @@ from workplace import workplace
 
 from gpu_studio.placement.plan_facts import decoded
 from gpu_studio.plan import save
-from gpu_studio.runs.plan_question import ask_about
+from gpu_studio.runs.questions.plan_question import ask_about
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import fake_asker
 import pytest
 
-from gpu_studio.runs import answer_cache
-from gpu_studio.runs.ask import AskCancelledError, AskError, ask, ask_command
 from gpu_studio.runs.launch import TRAINER_VARIABLE
+from gpu_studio.runs.questions import answer_cache
+from gpu_studio.runs.questions.ask import AskCancelledError, AskError, ask, ask_command
 
 SCRIPT = fake_asker.__file__
 

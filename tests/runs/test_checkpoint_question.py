@@ -11,9 +11,9 @@ from made_runs import Script, make_run
 from real_runs import eventually
 
 from gpu_studio.runs import lock
-from gpu_studio.runs.ask import AskCancelledError, AskError
-from gpu_studio.runs.checkpoint_question import Asking, CheckpointError, chosen, evaluate, save_model
 from gpu_studio.runs.checkpoints import checkpoints
+from gpu_studio.runs.questions.ask import AskCancelledError, AskError
+from gpu_studio.runs.questions.checkpoint_question import Asking, CheckpointError, chosen, evaluate, save_model
 
 
 def asking(*flags, **options) -> Asking:

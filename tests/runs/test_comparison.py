@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from made_runs import Script, make_run
 
 from gpu_studio import plan as plans
-from gpu_studio.runs import prediction
-from gpu_studio.runs.comparison import LEFT_OUT, _best, compare, metric_names
-from gpu_studio.runs.run_figures import figures_of
+from gpu_studio.runs.results import prediction
+from gpu_studio.runs.results.comparison import LEFT_OUT, _best, compare, metric_names
+from gpu_studio.runs.results.run_figures import figures_of
 
 EIGHT = made.cards("8xH100")
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu_studio.runs import epochs as epochs_module
-from gpu_studio.runs.epochs import Best, EpochTable, higher_is_better
 from gpu_studio.runs.events import Epoch
+from gpu_studio.runs.reading import epochs as epochs_module
+from gpu_studio.runs.reading.epochs import Best, EpochTable, higher_is_better
 
 
 def table(*rows):

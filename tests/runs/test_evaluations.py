@@ -4,8 +4,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from made_runs import Script, make_run
 
-from gpu_studio.runs.evaluations import Evaluation, evaluations, keep
 from gpu_studio.runs.files import append_line
+from gpu_studio.runs.results.evaluations import Evaluation, evaluations, keep
 
 NAMES = st.sampled_from(["step-00000001", "step-00000002", "step-00000003"])
 FOUND = st.builds(

@@ -10,13 +10,14 @@ from real_runs import PLAN, eventually, has_trained
 
 from gpu_studio.hardware import samples
 from gpu_studio.plan import with_settings
-from gpu_studio.runs import kernel, lock
-from gpu_studio.runs.diagnosis import explain
+from gpu_studio.runs import lock
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.event_parts import Mend
 from gpu_studio.runs.event_writer import EventWriter
 from gpu_studio.runs.events import Failed, Layer, Model
-from gpu_studio.runs.explanation import Explanation
+from gpu_studio.runs.failures import kernel
+from gpu_studio.runs.failures.diagnosis import explain
+from gpu_studio.runs.failures.explanation import Explanation
 
 REFUSED = (
     "W0000 00:00:1795224048.377882    3 bfc_allocator.cc:502] Allocator (bfc_cpu_allocator_for_gpu) ran out of memory "

@@ -10,11 +10,11 @@ from made_runs import Script, make_run, tell
 from reported_runs import EIGHT, reported_run
 
 from gpu_studio.runs import events
-from gpu_studio.runs.curves import curve
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.exporting import csv_lines, figures_document, write_lines
 from gpu_studio.runs.lineage import read_history
-from gpu_studio.runs.run_figures import figures_of
+from gpu_studio.runs.reading.curves import curve
+from gpu_studio.runs.results.exporting import csv_lines, figures_document, write_lines
+from gpu_studio.runs.results.run_figures import figures_of
 
 
 def table(run, what):

@@ -5,7 +5,7 @@ import pytest
 from gpu_studio.plan import loads, with_value
 from gpu_studio.runs.event_parts import Mend
 from gpu_studio.runs.events import DeviceMemory, LogicalDevice
-from gpu_studio.runs.failure_mends import against_divergence, against_want_of_memory, offered, without_device
+from gpu_studio.runs.failures.failure_mends import against_divergence, against_want_of_memory, offered, without_device
 
 MIB = 1024 * 1024
 PLAN = loads('version = 1\n[model]\nname = "mlp"\n[data]\nname = "digits"\n[training]\nbatch_size = 64\n')

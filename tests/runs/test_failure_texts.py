@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_studio.runs.failure_texts import device_in, layer_of, operations_in, refusal_in
-from gpu_studio.runs.lost_device import lost_device_in
+from gpu_studio.runs.failures.failure_texts import device_in, layer_of, operations_in, refusal_in
+from gpu_studio.runs.failures.lost_device import lost_device_in
 
 STEP = "W0000 00:00:1795224048.377882    3419 bfc_allocator.cc:502] Allocator (bfc_cpu_allocator_for_gpu) ran out of "
 REFUSED = (

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from made_runs import Script, make_run
 
-from gpu_studio.runs import events, glimpse
+from gpu_studio.runs import events
 from gpu_studio.runs.events import encode
-from gpu_studio.runs.glimpse import Glimpse, mirrored
-from gpu_studio.runs.history import History
-from gpu_studio.runs.tail import Tail
+from gpu_studio.runs.reading import glimpse
+from gpu_studio.runs.reading.glimpse import Glimpse, mirrored
+from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.reading.tail import Tail
 
 LONG = Script(trained=40, epochs=60, steps=1000, per_call=10, call_seconds=0.5)
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu_studio.runs import events, log_lines
-from gpu_studio.runs.history import History
+from gpu_studio.runs import events
+from gpu_studio.runs.reading import log_lines
+from gpu_studio.runs.reading.history import History
 
 STARTED = events.Started(run="r", plan="p", pid=1, host="h", gpu_studio="0", python="3", time=100.0)
 MODEL = events.Model(

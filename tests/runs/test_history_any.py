@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gpu_studio.runs import events
 from gpu_studio.runs.events import decode, encode
-from gpu_studio.runs.history import History
-from gpu_studio.runs.tail import Tail
+from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.reading.tail import Tail
 
 times = st.one_of(st.floats(1e9, 2e9), st.floats(-1e15, 1e15))
 seconds = st.one_of(st.floats(0, 10), st.floats(-1e300, 1e300))

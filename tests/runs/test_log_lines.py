@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from gpu_studio.runs import log_lines
-from gpu_studio.runs.log_lines import LogLines, shortened
+from gpu_studio.runs.reading import log_lines
+from gpu_studio.runs.reading.log_lines import LogLines, shortened
 
 
 def test_that_a_message_of_a_megabyte_is_cut_and_says_how_long_it_was():

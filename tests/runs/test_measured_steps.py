@@ -13,7 +13,7 @@ from made_runs import Script, make_run, tell
 
 from gpu_studio.plan import Checkpoint, Placed, Plan, save
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.measured_steps import MeasuredSteps, what_a_step_depends_on
+from gpu_studio.runs.results.measured_steps import MeasuredSteps, what_a_step_depends_on
 
 HERE = Path("/nowhere")
 PLAN = placed_plan()

@@ -12,7 +12,7 @@ import fake_plan_asker
 import pytest
 
 from gpu_studio.plan import Data, Devices, Distribution, EarlyStopping, Model, Named, Plan, Training, loads
-from gpu_studio.runs.plan_question import ask_about, data_question, model_question
+from gpu_studio.runs.questions.plan_question import ask_about, data_question, model_question
 
 FOLDER = Path("/nowhere")
 PLAN = Plan(model=Model(name="mlp"), data=Data(name="digits"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_studio.runs import prediction
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.prediction import Prediction
+from gpu_studio.runs.results import prediction
+from gpu_studio.runs.results.prediction import Prediction
 
 
 @pytest.fixture

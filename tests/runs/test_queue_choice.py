@@ -11,8 +11,8 @@ from made_machines import TWO_CARDS, WITHOUT_CARDS
 from real_runs import PLAN
 
 from gpu_studio.plan import MIB, Machine, with_settings
-from gpu_studio.runs.queue_choice import Occupant, in_words, waits_for
-from gpu_studio.runs.queue_needs import WHOLE_CARD, Need, needs_of
+from gpu_studio.runs.queueing.queue_choice import Occupant, in_words, waits_for
+from gpu_studio.runs.queueing.queue_needs import WHOLE_CARD, Need, needs_of
 
 GIB = 1024 * MIB
 SLICED = with_settings(

@@ -9,9 +9,9 @@ from gpu_studio.runs import catalogue
 from gpu_studio.runs.catalogue import Catalogue, LiveRunError, UnknownRunError, find, list_runs
 from gpu_studio.runs.commands import send
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.epochs import Best
 from gpu_studio.runs.events import Epoch, Steps
-from gpu_studio.runs.summary import headline, summarise
+from gpu_studio.runs.reading.epochs import Best
+from gpu_studio.runs.reading.summary import headline, summarise
 
 
 def test_that_a_directory_which_is_not_there_has_no_runs(tmp_path):
@@ -80,7 +80,7 @@ def test_that_a_catalogue_reads_again_only_what_changed(ended, start, runs_dir):
     ([], None),
 ])  # fmt: skip
 def test_that_the_metric_which_says_most_is_shown(names, chosen):
-    from gpu_studio.runs.epochs import EpochTable
+    from gpu_studio.runs.reading.epochs import EpochTable
 
     table = EpochTable()
     table.add(Epoch(epoch=1, step=1, metrics=dict.fromkeys(names, 1.0), seconds=1, samples_per_second=1))

@@ -8,10 +8,11 @@ from made_runs import TESTED, Script, make_run, tell
 
 from gpu_studio import plan as plans
 from gpu_studio.hardware.samples import Cards, FastFigures
-from gpu_studio.runs import events, prediction
+from gpu_studio.runs import events
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.prediction import Prediction
-from gpu_studio.runs.run_figures import NO_CARD, NO_RECORDING, figures_of
+from gpu_studio.runs.results import prediction
+from gpu_studio.runs.results.prediction import Prediction
+from gpu_studio.runs.results.run_figures import NO_CARD, NO_RECORDING, figures_of
 
 EIGHT = made.cards("8xH100")
 MIB = 1024 * 1024

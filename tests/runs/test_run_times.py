@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gpu_studio.runs import events
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.run_times import read_times
+from gpu_studio.runs.results.run_times import read_times
 
 NOW = 1.7e9
 STARTED = events.Started(run="r", plan="p", pid=1, host="here", gpu_studio="0", python="3.11")

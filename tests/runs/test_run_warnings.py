@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.runs import events
-from gpu_studio.runs.history import History
+from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.warnings import LINGER_SECONDS, CardSight, Concern, concerns_of
 
 GIB = 1024**3

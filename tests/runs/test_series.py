@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from gpu_studio.runs.series import Series
+from gpu_studio.runs.reading.series import Series
 
 values = st.one_of(st.floats(-1e6, 1e6), st.just(float("nan")))
 

@@ -6,9 +6,10 @@ import socket
 import pytest
 from real_runs import eventually, has_trained, told
 
-from gpu_studio.runs import kernel, lock
+from gpu_studio.runs import lock
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import Checkpoint, Finished
+from gpu_studio.runs.failures import kernel
 from gpu_studio.runs.stop import Patience, StopLadder
 
 AT_ONCE = Patience(asked=0.0, terminated=0.0)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu_studio.runs import lines
 from gpu_studio.runs.events import Log, decode, encode
-from gpu_studio.runs.tail import Tail
+from gpu_studio.runs.reading import lines
+from gpu_studio.runs.reading.tail import Tail
 
 
 def messages(events):

@@ -25,7 +25,7 @@ from gpu_studio.plan import (
     Training,
     logical_devices,
 )
-from gpu_studio.runs.times_question import times_question
+from gpu_studio.runs.questions.times_question import times_question
 
 FOLDER = Path("/nowhere")
 MACHINE = Machine(cpu_cores=4)

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QWidget
 
 from gpu_studio.plan import Card, Carve, Devices, Machine, Plan
 from gpu_studio.ui.app import make_application
-from gpu_studio.ui.models.edits.carving import slices_of
+from gpu_studio.ui.models.plan.edits.carving import slices_of
 from gpu_studio.ui.pages.plan.devices_card import DevicesCard
 from gpu_studio.ui.theme.manager import ThemeManager
 

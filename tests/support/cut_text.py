@@ -15,9 +15,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gpu_studio.ui.widgets.choice_row import ChoiceRow
+from gpu_studio.ui.widgets.choosing.choice_row import ChoiceRow
+from gpu_studio.ui.widgets.choosing.tile import Tile
 from gpu_studio.ui.widgets.labels import Elided
-from gpu_studio.ui.widgets.tile import Tile
 
 SLACK = 1
 """Pixels that rounding may take at a broken scale."""

@@ -12,8 +12,8 @@ from gpu_studio.placement.data_facts import DataFacts, Sample
 from gpu_studio.placement.model_graph import Layer, ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
 from gpu_studio.plan import Machine, Plan, validate
-from gpu_studio.ui.models.plan_facts import FactsReader
-from gpu_studio.ui.models.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
 
 FOUR_CORES = Machine(cpu_cores=4, memory_mib=16_000, why_no_cards="there is none")
 GRAPH = ModelGraph(

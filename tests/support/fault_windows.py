@@ -13,7 +13,7 @@ from real_runs import Start, eventually, has_trained
 
 from gpu_studio.runs.launch import Launched
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.live_run import LiveRun
+from gpu_studio.ui.models.train.live_run import LiveRun
 
 Open = Callable[..., MainWindow]
 WAIT_MS = 30_000

@@ -36,10 +36,10 @@ TRAINER_USES_OF_RUNS = frozenset(
         "lock",
         "checkpoints",
         "inheritance",
-        "failure_mends",
-        "failure_texts",
-        "lost_device",
-        "nearest_file",
+        "failures.failure_mends",
+        "failures.failure_texts",
+        "failures.lost_device",
+        "failures.nearest_file",
     }
 )
 # What a recording says, and which card is which: nothing that asks a driver or starts a process.
@@ -149,7 +149,7 @@ def _reason_inside(item: Import, target: tuple[str, ...]) -> str | None:
         return f"{item.room} may not use {room}"
     if (item.room, room) == ("cli", "ui") and not item.lazy:
         return "the command line imports the window only inside the function that opens it"
-    if (item.room, room) == ("trainer", "runs") and target[1:2] not in {(name,) for name in TRAINER_USES_OF_RUNS}:
+    if (item.room, room) == ("trainer", "runs") and ".".join(target[1:]) not in TRAINER_USES_OF_RUNS:
         return f"of runs the trainer uses only {', '.join(sorted(TRAINER_USES_OF_RUNS))}"
     if (item.room, room) == ("runs", "hardware") and target[1:2] not in {(name,) for name in RUNS_USES_OF_HARDWARE}:
         return f"of hardware runs use only {', '.join(sorted(RUNS_USES_OF_HARDWARE))}"

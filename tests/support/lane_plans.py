@@ -9,7 +9,7 @@ from gpu_studio.placement.model_graph import Layer, ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
 from gpu_studio.placement.step_memory import Moment, StepMemory
 from gpu_studio.plan import Carve, Data, Devices, Distribution, Machine, Model, Placed, Plan, Training, validate
-from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.models.plan.plan_view import PlanView
 
 CPUS = ("CPU:0", "CPU:1", "CPU:2", "CPU:3")
 MACHINE = Machine(cpu_cores=4, memory_mib=16_000, why_no_cards="there is none")

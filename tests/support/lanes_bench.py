@@ -13,10 +13,10 @@ from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDro
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from gpu_studio.plan import Machine, Plan
-from gpu_studio.ui.models.edits.placing import places_of
-from gpu_studio.ui.models.plan_document import PlanDocument
-from gpu_studio.ui.models.plan_view import Change
-from gpu_studio.ui.models.times_reader import TimesReader
+from gpu_studio.ui.models.plan.edits.placing import places_of
+from gpu_studio.ui.models.plan.plan_document import PlanDocument
+from gpu_studio.ui.models.plan.plan_view import Change
+from gpu_studio.ui.models.plan.times_reader import TimesReader
 from gpu_studio.ui.pages.plan.layers_tab import LayersTab
 from gpu_studio.ui.widgets.lanes.layer_list import LayerList
 

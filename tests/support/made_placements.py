@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from gpu_studio.runs.events import AskedPlace, Crossing, PartRow, Placement, Stage, StageSpan, Timeline
-from gpu_studio.runs.placements import WAYS
+from gpu_studio.runs.reading.placements import WAYS
 
 MLP = {
     "flatten": ("CPU:0",),

@@ -16,7 +16,7 @@ from typing import Any
 from gpu_studio.own_processes import module_environment
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts, decoded
 from gpu_studio.plan import Plan
-from gpu_studio.runs.plan_question import model_question
+from gpu_studio.runs.questions.plan_question import model_question
 
 PATIENCE_S = 150
 CLASSES = {"name": "made", "task": "classes", "classes": 3, "x_dtype": "float32", "y_shape": [], "y_dtype": "int32"}

@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from gpu_studio.plan import Machine, Plan, validate
-from gpu_studio.ui.models.plan_document import PlanDocument
-from gpu_studio.ui.models.plan_view import Change, PlanView
-from gpu_studio.ui.widgets.carve_bar import CarveBar
+from gpu_studio.ui.models.plan.plan_document import PlanDocument
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
+from gpu_studio.ui.widgets.carving.carve_bar import CarveBar
 
 NO_MODIFIER = Qt.KeyboardModifier.NoModifier
 

@@ -7,7 +7,7 @@ from typing import Any
 from PySide6.QtWidgets import QApplication
 
 from gpu_studio.plan import Machine, Plan, validate
-from gpu_studio.ui.models.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
 
 
 class OnMachine:

@@ -18,10 +18,10 @@ from PySide6.QtWidgets import QWidget
 
 from gpu_studio.cli import main
 from gpu_studio.ui import app
+from gpu_studio.ui.control.quitting import LEAVE
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.edits.carving import slices_of
-from gpu_studio.ui.models.plan_facts import FactsReader
-from gpu_studio.ui.quitting import LEAVE
+from gpu_studio.ui.models.plan.edits.carving import slices_of
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
 from gpu_studio.ui.settings import QUIT
 from gpu_studio.ui.widgets.button import PrimaryButton
 

@@ -11,10 +11,11 @@ from made_runs import Script, make_run, tell
 from gpu_studio import plan as plans
 from gpu_studio.hardware import samples
 from gpu_studio.hardware.samples import Sample
-from gpu_studio.runs import events, prediction
+from gpu_studio.runs import events
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.prediction import Prediction
-from gpu_studio.runs.run_figures import figures_of
+from gpu_studio.runs.results import prediction
+from gpu_studio.runs.results.prediction import Prediction
+from gpu_studio.runs.results.run_figures import figures_of
 
 EIGHT = made.cards("8xH100")
 MIB = 1024 * 1024

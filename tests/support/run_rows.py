@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.epochs import Best
 from gpu_studio.runs.labels import Labels
-from gpu_studio.runs.summary import Summary
-from gpu_studio.ui.models.run_row import RunRow
+from gpu_studio.runs.reading.epochs import Best
+from gpu_studio.runs.reading.summary import Summary
+from gpu_studio.ui.models.runs.run_row import RunRow
 
 MIB = 1024 * 1024
 

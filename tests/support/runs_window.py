@@ -17,9 +17,9 @@ from PySide6.QtWidgets import QDialog, QWidget
 
 from gpu_studio.cli import main
 from gpu_studio.ui import app
+from gpu_studio.ui.control.quitting import LEAVE
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.runs_model import RUN
-from gpu_studio.ui.quitting import LEAVE
+from gpu_studio.ui.models.runs.runs_model import RUN
 from gpu_studio.ui.settings import QUIT
 from gpu_studio.ui.widgets.button import ActionButton
 

@@ -18,8 +18,8 @@ from gpu_studio.plan import Machine, Plan, Training
 from gpu_studio.ui.actions.plan_actions import PARTS
 from gpu_studio.ui.app import make_application
 from gpu_studio.ui.main_window import PAGES, SMALLEST, MainWindow
-from gpu_studio.ui.models.edits.distribution import set_strategy
-from gpu_studio.ui.models.inventory import Inventory
+from gpu_studio.ui.models.devices.inventory import Inventory
+from gpu_studio.ui.models.plan.edits.distribution import set_strategy
 from gpu_studio.ui.settings import Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 

@@ -17,7 +17,7 @@ from runs_window import on_screen, whole
 
 from gpu_studio.cli import main
 from gpu_studio.ui import app
-from gpu_studio.ui.models.plan_facts import FactsReader
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
 from gpu_studio.ui.widgets.plots.time_plot import TimePlot
 
 

@@ -20,7 +20,7 @@ from gpu_studio.runs import commands, events
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.inheritance import Resume
 from gpu_studio.runs.launch import Launched, launch
-from gpu_studio.runs.tail import Tail
+from gpu_studio.runs.reading.tail import Tail
 
 PATIENCE = 120.0
 E = TypeVar("E", bound=events.Event)

@@ -16,7 +16,7 @@ from training_runs import Finished, running, small_plan, trained
 
 from gpu_studio.plan import Data, Plan
 from gpu_studio.runs import events
-from gpu_studio.runs.diagnosis import explain
+from gpu_studio.runs.failures.diagnosis import explain
 from gpu_studio.runs.state import state_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]

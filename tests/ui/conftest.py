@@ -15,11 +15,11 @@ from pytestqt.qtbot import QtBot
 from real_runs import PATIENCE_S
 
 from gpu_studio.plan import Machine
+from gpu_studio.ui.control.quitting import LEAVE
+from gpu_studio.ui.control.run_ends import NO
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.inventory import Inventory
-from gpu_studio.ui.models.plan_facts import FactsReader
-from gpu_studio.ui.quitting import LEAVE
-from gpu_studio.ui.run_ends import NO
+from gpu_studio.ui.models.devices.inventory import Inventory
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
 from gpu_studio.ui.settings import NOTIFY, QUIT, Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 

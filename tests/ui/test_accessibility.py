@@ -13,7 +13,7 @@ from reaching import left_out, reachable, spoken, tabbed, without_names
 
 from gpu_studio.ui.actions.plan_actions import PARTS
 from gpu_studio.ui.main_window import PAGES, MainWindow
-from gpu_studio.ui.models.edits.distribution import set_strategy
+from gpu_studio.ui.models.plan.edits.distribution import set_strategy
 
 PLACES = [(page, "") for page in PAGES if page != "plan"] + [("plan", part) for part in PARTS]
 PLACE = pytest.mark.parametrize(("page", "part"), PLACES, ids=lambda name: name or None)

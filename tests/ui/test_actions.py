@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QDialog, QLabel, QMenu, QPlainTextEdit
 
 from gpu_studio.ui.actions import ACTIONS
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.widgets.command_palette import KEYS, NAME, CommandPalette
+from gpu_studio.ui.widgets.asking.command_palette import KEYS, NAME, CommandPalette
 
 CTRL = Qt.KeyboardModifier.ControlModifier
 

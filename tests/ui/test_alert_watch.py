@@ -8,11 +8,11 @@ import pytest
 from PySide6.QtGui import QAction
 
 from gpu_studio.hardware.samples import CardFacts, Cards, Fast, FastFigures, Instance, encode
-from gpu_studio.ui.models.alerts import AlertWatch
-from gpu_studio.ui.models.checkup import Checkup
-from gpu_studio.ui.models.inventory import Inventory
-from gpu_studio.ui.models.sampler import IN_THE_BACKGROUND, Sampler
-from gpu_studio.ui.models.trace import LONGEST_GAP
+from gpu_studio.ui.models.devices.alerts import AlertWatch
+from gpu_studio.ui.models.devices.checkup import Checkup
+from gpu_studio.ui.models.devices.inventory import Inventory
+from gpu_studio.ui.models.devices.sampler import IN_THE_BACKGROUND, Sampler
+from gpu_studio.ui.models.devices.trace import LONGEST_GAP
 from gpu_studio.ui.pages.devices_page import DevicesPage
 from gpu_studio.ui.widgets.plots.sight import Sight
 from gpu_studio.ui.widgets.plots.time_window import TimeWindow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu_studio.hardware.samples import Happened, Slow, SlowFigures
-from gpu_studio.ui.models.card_events import LONGEST_GAP, CardEvents
+from gpu_studio.ui.models.train.card_events import LONGEST_GAP, CardEvents
 
 BOTH = {"a": None, "b": None}
 

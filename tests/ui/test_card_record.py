@@ -7,8 +7,8 @@ from made_recordings import append, cards, fast, host, record
 from made_runs import MIB
 
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.ui.models import card_record
-from gpu_studio.ui.models.card_record import EVERY_MS, CardRecord
+from gpu_studio.ui.models.train import card_record
+from gpu_studio.ui.models.train.card_record import EVERY_MS, CardRecord
 
 TWO = cards("2xL4")
 

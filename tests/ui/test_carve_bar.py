@@ -8,10 +8,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
 
 from gpu_studio.plan import Card, Carve, Devices, Machine, Plan
-from gpu_studio.ui.models.edits.carving import slices_of
+from gpu_studio.ui.models.plan.edits.carving import slices_of
 from gpu_studio.ui.pages.plan.devices_card import DevicesCard
 from gpu_studio.ui.theme.palette import mix
-from gpu_studio.ui.widgets.carve_bar import CarveBar
+from gpu_studio.ui.widgets.carving.carve_bar import CarveBar
 
 GIB = 1024
 MACHINE = Machine((Card(0, "GPU-5d0", "NVIDIA Test", "", 80 * GIB, GIB, GIB),), 16, 64 * GIB)

@@ -9,7 +9,7 @@ from made_machines import TWO_CARDS, WITHOUT_CARDS
 
 from gpu_studio.plan import Carve, Devices, Distribution, Placed, Plan, logical_devices, starter, validate
 from gpu_studio.plan.carving import Cut, room_mib
-from gpu_studio.ui.models.edits.carving import Carved, change_of, equal_change, set_cut, set_slices, slices_of
+from gpu_studio.ui.models.plan.edits.carving import Carved, change_of, equal_change, set_cut, set_slices, slices_of
 
 ROOM = min(room_mib(card) or 0 for card in TWO_CARDS.cards)
 STEPS = ("end", "halve", "merge", "remove", "add", "equal", "slices")

@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 
 from gpu_studio.plan import loads
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.edits.carving import slices_of
+from gpu_studio.ui.models.plan.edits.carving import slices_of
 
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 

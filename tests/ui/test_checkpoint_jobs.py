@@ -12,8 +12,8 @@ from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
 from PySide6.QtWidgets import QFileDialog
 
 from gpu_studio.runs import lock
-from gpu_studio.runs.evaluations import evaluations
-from gpu_studio.ui.models.checkpoints_model import EVALUATED
+from gpu_studio.runs.results.evaluations import evaluations
+from gpu_studio.ui.models.train.checkpoints_model import EVALUATED
 from gpu_studio.ui.pages.train.checkpoints_pane import LIVE, NONE_SELECTED, ONE_ONLY
 from gpu_studio.ui.pages.train_page import TrainPage
 from gpu_studio.ui.theme.manager import ThemeManager

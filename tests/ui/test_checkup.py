@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from gpu_studio.ui.models import checkup as module
-from gpu_studio.ui.models.checkup import Checkup
+from gpu_studio.ui.models.devices import checkup as module
+from gpu_studio.ui.models.devices.checkup import Checkup
 from gpu_studio.ui.pages.devices.doctor_dialog import DoctorDialog
 from gpu_studio.ui.pages.devices.topology_pane import TopologyPane
 

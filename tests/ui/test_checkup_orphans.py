@@ -5,7 +5,7 @@ from __future__ import annotations
 import psutil
 import pytest
 
-from gpu_studio.ui.models.checkup import Checkup
+from gpu_studio.ui.models.devices.checkup import Checkup
 
 PATIENT = 30_000
 

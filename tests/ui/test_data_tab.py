@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from gpu_studio.placement.data_facts import DataFacts, Sample
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
 from gpu_studio.plan import Data, Training
-from gpu_studio.ui.models.data_words import batches, data_lines, meeting
+from gpu_studio.ui.models.plan.data_words import batches, data_lines, meeting
 from gpu_studio.ui.pages.plan.data_tab import DataTab
 from gpu_studio.ui.widgets.sample_grid import PICTURE, SampleGrid, picture
 

@@ -19,11 +19,11 @@ from real_runs import PATIENCE_S, fake_trainer
 from gpu_studio.runs import catalogue, lock
 from gpu_studio.runs.events import Failed, Finished, encode
 from gpu_studio.runs.files import append_line
+from gpu_studio.ui.control.run_ends import in_words
 from gpu_studio.ui.desktop.notifier import Notifier
 from gpu_studio.ui.desktop.session_bus import ADDRESS
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.ends_watch import EndsWatch
-from gpu_studio.ui.run_ends import in_words
+from gpu_studio.ui.models.runs.ends_watch import EndsWatch
 
 LONG_MS = 20_000
 SERVICE = Path(__file__).parents[1] / "support" / "notification_service.py"

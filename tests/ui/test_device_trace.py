@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.hardware.samples import Fast, FastFigures
-from gpu_studio.ui.models.device_history import DeviceHistory
-from gpu_studio.ui.models.trace import LONGEST_GAP, LONGEST_SPAN, MOST_POINTS, TIERS, Trace
+from gpu_studio.ui.models.devices.device_history import DeviceHistory
+from gpu_studio.ui.models.devices.trace import LONGEST_GAP, LONGEST_SPAN, MOST_POINTS, TIERS, Trace
 
 DAY = 86_400
 MOST_NUMBERS = 12_500

@@ -9,9 +9,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from gpu_studio.plan import Card, Carve, Devices, Machine, Plan, starter
-from gpu_studio.ui.models.edits.carving import slices_of
+from gpu_studio.ui.models.plan.edits.carving import slices_of
 from gpu_studio.ui.pages.plan.devices_card import DevicesCard
-from gpu_studio.ui.widgets.strip_view import StripView
+from gpu_studio.ui.widgets.carving.strip_view import StripView
 
 
 def cards(count: int) -> Machine:

@@ -21,11 +21,11 @@ from gpu_studio.hardware.samples import (
     Slow,
     SlowFigures,
 )
-from gpu_studio.ui.models.alerts import EventLog
-from gpu_studio.ui.models.device_history import DeviceHistory
+from gpu_studio.ui.models.devices.alerts import EventLog
+from gpu_studio.ui.models.devices.device_history import DeviceHistory
+from gpu_studio.ui.models.devices.processes_model import COMMAND, MEMORY, PID, USER, ProcessesModel, on_cards
+from gpu_studio.ui.models.devices.who import run_of, short_command
 from gpu_studio.ui.models.ending import Ending, why_not
-from gpu_studio.ui.models.processes_model import COMMAND, MEMORY, PID, USER, ProcessesModel, on_cards
-from gpu_studio.ui.models.who import run_of, short_command
 
 TRAINER = "python -m gpu_studio.trainer runs/20261120T190000Z-digits-on-four-1a2b"
 

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from gpu_studio.hardware.samples import CardFacts, Cards, Fast, FastFigures, encode
 from gpu_studio.hardware.spreadsheet import COLUMNS
-from gpu_studio.ui.models.devices_file import NOTHING_YET, DevicesFile
-from gpu_studio.ui.models.sampler import Sampler
+from gpu_studio.ui.models.devices.devices_file import NOTHING_YET, DevicesFile
+from gpu_studio.ui.models.devices.sampler import Sampler
 
 
 @pytest.fixture

@@ -24,9 +24,9 @@ from gpu_studio.hardware.samples import (
     SlowFigures,
 )
 from gpu_studio.plan import Machine
-from gpu_studio.ui.models.checkup import Checkup
-from gpu_studio.ui.models.device_rows import rows_of, rows_of_machine
-from gpu_studio.ui.models.devices_model import (
+from gpu_studio.ui.models.devices.checkup import Checkup
+from gpu_studio.ui.models.devices.device_rows import rows_of, rows_of_machine
+from gpu_studio.ui.models.devices.devices_model import (
     DEVICE,
     MEMORY,
     POWER,
@@ -37,8 +37,8 @@ from gpu_studio.ui.models.devices_model import (
     DevicesModel,
     as_text,
 )
-from gpu_studio.ui.models.inventory import Inventory
-from gpu_studio.ui.models.sampler import Sampler
+from gpu_studio.ui.models.devices.inventory import Inventory
+from gpu_studio.ui.models.devices.sampler import Sampler
 from gpu_studio.ui.pages.devices_page import DevicesPage
 from gpu_studio.ui.widgets.button import Button
 

@@ -18,10 +18,10 @@ from PySide6.QtGui import QAction
 from gpu_studio.hardware.sampler.driver import SILENT
 from gpu_studio.hardware.supervision import Watchdog, sampler_environment
 from gpu_studio.plan import Machine
-from gpu_studio.ui.models.checkup import Checkup
-from gpu_studio.ui.models.devices_model import MEMORY, POWER, TEMPERATURE, UTILISATION, text_of
-from gpu_studio.ui.models.inventory import Inventory
-from gpu_studio.ui.models.sampler import Sampler
+from gpu_studio.ui.models.devices.checkup import Checkup
+from gpu_studio.ui.models.devices.devices_model import MEMORY, POWER, TEMPERATURE, UTILISATION, text_of
+from gpu_studio.ui.models.devices.inventory import Inventory
+from gpu_studio.ui.models.devices.sampler import Sampler
 from gpu_studio.ui.pages.devices_page import DevicesPage
 
 PROGRAM = Path(__file__).parents[1] / "support" / "faulty_sampler.py"

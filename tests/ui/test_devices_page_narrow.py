@@ -9,12 +9,12 @@ from PySide6.QtGui import QAction, QFontMetricsF
 
 from gpu_studio.hardware.samples import CardFacts, Cards, Fast, FastFigures, Host, Process, Processes, Slow, SlowFigures
 from gpu_studio.hardware.samples import encode as line
-from gpu_studio.ui.models.checkup import Checkup, Diagnosis
-from gpu_studio.ui.models.devices_model import MEMORY, POWER, TEMPERATURE, TENSORFLOW, UTILISATION, text_of
-from gpu_studio.ui.models.inventory import Inventory
-from gpu_studio.ui.models.processes_model import CARD, COMMAND, PID
-from gpu_studio.ui.models.processes_model import MEMORY as HELD
-from gpu_studio.ui.models.sampler import Sampler
+from gpu_studio.ui.models.devices.checkup import Checkup, Diagnosis
+from gpu_studio.ui.models.devices.devices_model import MEMORY, POWER, TEMPERATURE, TENSORFLOW, UTILISATION, text_of
+from gpu_studio.ui.models.devices.inventory import Inventory
+from gpu_studio.ui.models.devices.processes_model import CARD, COMMAND, PID
+from gpu_studio.ui.models.devices.processes_model import MEMORY as HELD
+from gpu_studio.ui.models.devices.sampler import Sampler
 from gpu_studio.ui.pages.devices_page import DevicesPage
 from gpu_studio.ui.theme.fonts import font
 

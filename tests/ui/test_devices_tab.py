@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QApplication, QComboBox, QWidget
 
 from gpu_studio.plan import Card, Carve, Devices, Machine, Plan, starter, validate
 from gpu_studio.plan.rules.device_rules import allocator
-from gpu_studio.ui.models.edits.carving import slices_of
-from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.models.plan.edits.carving import slices_of
+from gpu_studio.ui.models.plan.plan_view import PlanView
 from gpu_studio.ui.pages.plan.devices_card import DevicesCard
 from gpu_studio.ui.pages.plan.devices_tab import DevicesTab
 

@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.plan import Card, Carve, Devices, Machine, Plan, dumps, loads, starter, validate
-from gpu_studio.ui.models.edits.carving import slices_of
+from gpu_studio.ui.models.plan.edits.carving import slices_of
 from gpu_studio.ui.pages.plan.devices_tab import DevicesTab
 
 CTRL = Qt.KeyboardModifier.ControlModifier

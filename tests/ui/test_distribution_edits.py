@@ -19,9 +19,9 @@ from gpu_studio.plan import (
     starter,
     validate,
 )
-from gpu_studio.ui.models.edits import distribution as edits
-from gpu_studio.ui.models.strategy_rows import LEFT_OPEN, one_device_rows, parameter_rows, replica_rows
-from gpu_studio.ui.models.strategy_words import in_brief
+from gpu_studio.ui.models.plan.edits import distribution as edits
+from gpu_studio.ui.models.plan.strategy_rows import LEFT_OPEN, one_device_rows, parameter_rows, replica_rows
+from gpu_studio.ui.models.plan.strategy_words import in_brief
 
 MACHINES = pytest.mark.parametrize("machine", [WITHOUT_CARDS, TWO_CARDS], ids=["CPU", "cards"])
 

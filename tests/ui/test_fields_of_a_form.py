@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from gpu_studio.plan.writing import inline
-from gpu_studio.ui.models.typed_values import read_toml, read_wholes, write_wholes
+from gpu_studio.ui.models.plan.typed_values import read_toml, read_wholes, write_wholes
 from gpu_studio.ui.widgets.fields import Choice, Segments, Suggested, Switch, Typed, WholeNumber
 
 

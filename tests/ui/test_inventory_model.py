@@ -8,10 +8,10 @@ import pytest
 from made_machines import TWO_CARDS, WITHOUT_CARDS, answering
 
 from gpu_studio.plan import starter
-from gpu_studio.ui.models import inventory as module
-from gpu_studio.ui.models.inventory import Inventory
-from gpu_studio.ui.models.plan_document import PlanDocument
-from gpu_studio.ui.models.readiness import Readiness
+from gpu_studio.ui.models.devices import inventory as module
+from gpu_studio.ui.models.devices.inventory import Inventory
+from gpu_studio.ui.models.plan.plan_document import PlanDocument
+from gpu_studio.ui.models.plan.readiness import Readiness
 
 
 def python(program: str) -> tuple[str, ...]:

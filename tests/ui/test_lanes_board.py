@@ -11,13 +11,13 @@ from made_machines import TWO_CARDS
 from gpu_studio.placement.estimate import LayerTime
 from gpu_studio.placement.search import Lack
 from gpu_studio.plan import Carve, Devices, Distribution, Machine, Placed, Plan, Training
-from gpu_studio.ui.models.edits.placing import places_of
-from gpu_studio.ui.models.lanes.board import OPEN
-from gpu_studio.ui.models.lanes.forecast import Forecast, better, forecast
-from gpu_studio.ui.models.lanes.measurement import Measurement
-from gpu_studio.ui.models.lanes.placing_job import Wish, placed_for
-from gpu_studio.ui.models.lanes.scene import Scene, scene_of
-from gpu_studio.ui.models.lanes.words import (
+from gpu_studio.ui.models.plan.edits.placing import places_of
+from gpu_studio.ui.models.plan.lanes.board import OPEN
+from gpu_studio.ui.models.plan.lanes.forecast import Forecast, better, forecast
+from gpu_studio.ui.models.plan.lanes.measurement import Measurement
+from gpu_studio.ui.models.plan.lanes.placing_job import Wish, placed_for
+from gpu_studio.ui.models.plan.lanes.scene import Scene, scene_of
+from gpu_studio.ui.models.plan.lanes.words import (
     bubble_tip,
     crossing_in_words,
     faster_in_words,

@@ -12,7 +12,7 @@ from PySide6.QtGui import QDrag, QDragEnterEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QScrollArea
 
-from gpu_studio.ui.models.lanes.mime import FORMAT, carrying
+from gpu_studio.ui.models.plan.lanes.mime import FORMAT, carrying
 from gpu_studio.ui.widgets.lanes import lane_grid
 
 

@@ -9,10 +9,10 @@ from lane_plans import CPUS, MACHINE, MLP, dense, facts_of, placed_plan
 
 from gpu_studio.placement.model_graph import ModelGraph
 from gpu_studio.plan import Card, Carve, Devices, Distribution, Machine, Placed, Plan, Training
-from gpu_studio.ui.models.edits.placing import places_of
-from gpu_studio.ui.models.lanes.board import OPEN
-from gpu_studio.ui.models.lanes.drops import Drop, Verdict, ground_of, verdict
-from gpu_studio.ui.models.lanes.mime import FORMAT, MOST, carried, carrying
+from gpu_studio.ui.models.plan.edits.placing import places_of
+from gpu_studio.ui.models.plan.lanes.board import OPEN
+from gpu_studio.ui.models.plan.lanes.drops import Drop, Verdict, ground_of, verdict
+from gpu_studio.ui.models.plan.lanes.mime import FORMAT, MOST, carried, carrying
 
 ON_CARD = Machine((Card(0, "GPU-a", "NVIDIA Test", total_mib=8192),), 4, 16_000)
 

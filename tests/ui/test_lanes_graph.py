@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from lane_plans import CPUS, LAYERS, MACHINE, MLP, deep, dense, placed_plan
 
 from gpu_studio.placement.model_graph import ModelGraph
-from gpu_studio.ui.models.lanes.board import Board, board_of
-from gpu_studio.ui.models.lanes.folding import groups_of
-from gpu_studio.ui.models.lanes.graph_picture import picture_of
+from gpu_studio.ui.models.plan.lanes.board import Board, board_of
+from gpu_studio.ui.models.plan.lanes.folding import groups_of
+from gpu_studio.ui.models.plan.lanes.graph_picture import picture_of
 
 NONE: frozenset[str] = frozenset()
 

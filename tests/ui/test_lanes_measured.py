@@ -15,7 +15,7 @@ from plan_bench import Bench
 
 from gpu_studio.plan import Plan, save
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.ui.models.lanes.step_rows import StepPicture, measured_picture
+from gpu_studio.ui.models.plan.lanes.step_rows import StepPicture, measured_picture
 from gpu_studio.ui.pages.plan.layers_tab import LayersTab
 from gpu_studio.ui.widgets.lanes.timeline_row import LEFT
 from gpu_studio.ui.widgets.lanes.timeline_view import OWN_SCALE, TimelineView

@@ -8,10 +8,10 @@ from lane_plans import CPUS, LAYERS, MACHINE, MLP, facts_of, placed_plan
 
 from gpu_studio.plan import Distribution, Plan, loads
 from gpu_studio.plan import dumps as written
-from gpu_studio.ui.models.edits import placing
-from gpu_studio.ui.models.lanes.board import OPEN, board_of
-from gpu_studio.ui.models.lanes.drops import Drop, ground_of, verdict
-from gpu_studio.ui.models.plan_document import PlanDocument
+from gpu_studio.ui.models.plan.edits import placing
+from gpu_studio.ui.models.plan.lanes.board import OPEN, board_of
+from gpu_studio.ui.models.plan.lanes.drops import Drop, ground_of, verdict
+from gpu_studio.ui.models.plan.plan_document import PlanDocument
 
 EMPTY = placed_plan({})
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from gpu_studio.ui.models.lanes.step_maker import MOST_TASKS_AT_ONCE
+from gpu_studio.ui.models.plan.lanes.step_maker import MOST_TASKS_AT_ONCE
 from gpu_studio.ui.widgets.lanes.timeline_row import LEFT as LEFT_OF_BLOCKS
 
 

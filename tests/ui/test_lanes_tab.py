@@ -15,7 +15,7 @@ from made_machines import TWO_CARDS
 from PySide6.QtCore import Qt
 
 from gpu_studio.plan import Devices, Distribution
-from gpu_studio.ui.models.times_reader import TimesReader
+from gpu_studio.ui.models.plan.times_reader import TimesReader
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from lane_plans import MACHINE, placed_plan
 from real_runs import eventually
 
 from gpu_studio.plan import Plan, Training, logical_devices
-from gpu_studio.ui.models.times_reader import TimesReader
+from gpu_studio.ui.models.plan.times_reader import TimesReader
 
 FOLDER = Path("/nowhere")
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.placement.schedule import Task
-from gpu_studio.ui.models.lanes.tracks import tracks_of
+from gpu_studio.ui.models.plan.lanes.tracks import tracks_of
 
 
 def task(begin: float, end: float) -> Task:

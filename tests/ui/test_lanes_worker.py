@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 from lane_plans import CPUS, MACHINE, deep, facts_of, placed_plan, view_of
 
-from gpu_studio.ui.models.lanes.forecast import Forecast
-from gpu_studio.ui.models.lanes.scene import scene_of
-from gpu_studio.ui.models.lanes.step_maker import MOST_TASKS_AT_ONCE, StepMaker
-from gpu_studio.ui.models.lanes.worker import Worker
+from gpu_studio.ui.models.plan.lanes.forecast import Forecast
+from gpu_studio.ui.models.plan.lanes.scene import scene_of
+from gpu_studio.ui.models.plan.lanes.step_maker import MOST_TASKS_AT_ONCE, StepMaker
+from gpu_studio.ui.models.plan.lanes.worker import Worker
 
 
 @pytest.fixture

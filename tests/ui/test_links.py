@@ -10,8 +10,8 @@ from made_topologies import bridged_pairs, cube_mesh, switched, without_peers
 from gpu_studio.hardware.topology import Topology
 from gpu_studio.plan import ALL_REDUCES, Card, Carve, Devices, Distribution, Machine, Plan, starter, validate
 from gpu_studio.plan.gradients import holding
-from gpu_studio.ui.models.link_cautions import link_cautions
-from gpu_studio.ui.models.links import RECOMMENDED, TAKEN, links_in_words, ways
+from gpu_studio.ui.models.devices.link_cautions import link_cautions
+from gpu_studio.ui.models.devices.links import RECOMMENDED, TAKEN, links_in_words, ways
 
 NO_CARDS = Machine(cpu_cores=4)
 

@@ -13,8 +13,8 @@ from real_runs import start
 from gpu_studio.runs import events, lock
 from gpu_studio.runs.commands import CommandReader
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.ui.models import live_run
-from gpu_studio.ui.models.live_run import LiveRun
+from gpu_studio.ui.models.train import live_run
+from gpu_studio.ui.models.train.live_run import LiveRun
 
 __all__ = ["start"]
 

@@ -5,7 +5,7 @@ from made_runs import Script, make_run
 
 from gpu_studio.runs import lock
 from gpu_studio.runs.commands import CommandReader
-from gpu_studio.ui.models.stopper import NOW, OFFER_AFTER, Stopper
+from gpu_studio.ui.models.train.stopper import NOW, OFFER_AFTER, Stopper
 
 
 class Clock:

@@ -13,9 +13,9 @@ from real_runs import fake_trainer
 from gpu_studio.plan import Plan, load, save, starter
 from gpu_studio.runs import catalogue, lock
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.edits.training import set_training
+from gpu_studio.ui.models.plan.edits.training import set_training
 from gpu_studio.ui.settings import LAST_PLAN, RECENT_PLANS, THEME
-from gpu_studio.ui.widgets.question import Question
+from gpu_studio.ui.widgets.asking.question import Question
 
 CTRL = Qt.KeyboardModifier.ControlModifier
 LONG_MS = 20_000

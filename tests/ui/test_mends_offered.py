@@ -15,8 +15,8 @@ from gpu_studio.plan import Plan, save, starter
 from gpu_studio.runs import events
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.event_parts import Mend
-from gpu_studio.ui.models.edits.training import set_training
-from gpu_studio.ui.models.outcome import MOST_MENDS, Outcome
+from gpu_studio.ui.models.plan.edits.training import set_training
+from gpu_studio.ui.models.train.outcome import MOST_MENDS, Outcome
 from gpu_studio.ui.pages.train.outcome_banner import OutcomeBanner
 
 PLAN: Plan = replace(set_training(starter(TWO_CARDS), batch_size=64), name="too large")

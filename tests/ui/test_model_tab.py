@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
 from gpu_studio.plan import Model, loads
-from gpu_studio.ui.models.layers_model import flops, shape_in_words, totals, widths
+from gpu_studio.ui.models.plan.layers_model import flops, shape_in_words, totals, widths
 from gpu_studio.ui.pages.plan.model_tab import ModelTab
 
 

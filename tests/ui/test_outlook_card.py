@@ -19,8 +19,8 @@ from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
 from gpu_studio.plan import Carve, Data, Devices, Distribution, Model, Placed, Plan, Training, starter
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.checkup import Checkup, Diagnosis
-from gpu_studio.ui.models.outlook import facts, prospects
+from gpu_studio.ui.models.devices.checkup import Checkup, Diagnosis
+from gpu_studio.ui.models.plan.outlook import facts, prospects
 from gpu_studio.ui.pages.plan.outlook_card import OutlookCard
 
 MIRRORED = Plan("made", Devices(), Model("mlp"), Data("digits"), Training(batch_size=64), Distribution("mirrored"))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.plan import Plan, PlanError, load, save
-from gpu_studio.ui.models.edits.training import set_training
-from gpu_studio.ui.models.plan_document import PlanDocument
+from gpu_studio.ui.models.plan.edits.training import set_training
+from gpu_studio.ui.models.plan.plan_document import PlanDocument
 
 FIRST = Plan(name="first")
 

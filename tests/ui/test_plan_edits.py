@@ -18,11 +18,11 @@ from gpu_studio.plan import (
     starter,
     validate,
 )
-from gpu_studio.ui.models.edits.carving import set_slices, slices_of
-from gpu_studio.ui.models.edits.distribution import set_strategy
-from gpu_studio.ui.models.edits.training import set_training
-from gpu_studio.ui.models.outlook import facts, prospects
-from gpu_studio.ui.models.strips import strips_of
+from gpu_studio.ui.models.plan.edits.carving import set_slices, slices_of
+from gpu_studio.ui.models.plan.edits.distribution import set_strategy
+from gpu_studio.ui.models.plan.edits.training import set_training
+from gpu_studio.ui.models.plan.outlook import facts, prospects
+from gpu_studio.ui.models.plan.strips import strips_of
 
 counts = st.integers(1, 8)
 

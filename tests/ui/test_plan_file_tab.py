@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QTextCursor
 
 from gpu_studio.plan import Plan, Training, dumps
-from gpu_studio.ui.models.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
 from gpu_studio.ui.pages.plan.changes_tab import ChangesTab
 from gpu_studio.ui.pages.plan.file_tab import FileTab
 

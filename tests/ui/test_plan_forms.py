@@ -16,7 +16,7 @@ from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QLineEdit, QWidget
 
 from gpu_studio.plan import Data, EarlyStopping, Model, Named, Plan, Training, validate
-from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.models.plan.plan_view import PlanView
 from gpu_studio.ui.pages.plan.data_tab import DataTab
 from gpu_studio.ui.pages.plan.form.row import Row
 from gpu_studio.ui.pages.plan.model_tab import ModelTab

@@ -9,8 +9,8 @@ from PySide6.QtCore import Qt
 
 from gpu_studio.plan import Plan, load, save
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.edits.training import set_training
-from gpu_studio.ui.widgets.question import Question
+from gpu_studio.ui.models.plan.edits.training import set_training
+from gpu_studio.ui.widgets.asking.question import Question
 
 KEPT = Plan(name="kept")
 OTHER = Plan(name="other")

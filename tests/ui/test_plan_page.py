@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QLabel
 
 from gpu_studio.plan import Data, Distribution, dumps, loads
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.edits.training import set_training
-from gpu_studio.ui.models.inventory import Inventory
+from gpu_studio.ui.models.devices.inventory import Inventory
+from gpu_studio.ui.models.plan.edits.training import set_training
 from gpu_studio.ui.pages.plan_page import PlanPage
 
 CTRL = Qt.KeyboardModifier.ControlModifier

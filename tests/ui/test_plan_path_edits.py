@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from plan_strategies import plans
 
 from gpu_studio.plan import Named, Plan, Training
-from gpu_studio.ui.models.edits.plan_path import value_at, with_option, with_value, without_option
+from gpu_studio.ui.models.plan.edits.plan_path import value_at, with_option, with_value, without_option
 
 PATHS = ("name", "model.options", "data.validation_fraction", "training.loss.name", "training.checkpoint.keep")
 PLAN = Plan(training=Training(options={"momentum": 0.9, "nesterov": True}, metrics=(Named("auto"), Named("auc"))))

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QMenu
 
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import DARK, Tokens
-from gpu_studio.ui.widgets.option import Option
+from gpu_studio.ui.widgets.choosing.option import Option
 from gpu_studio.ui.widgets.plots.curve import Style
 from gpu_studio.ui.widgets.plots.legend import Entry, Legend
 

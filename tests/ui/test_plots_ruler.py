@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.runs.series import Series
+from gpu_studio.runs.reading.series import Series
 from gpu_studio.ui.units import THIN
 from gpu_studio.ui.widgets.plots.ruler import TIME, StepClock
 from gpu_studio.ui.widgets.plots.time_view import TimeView

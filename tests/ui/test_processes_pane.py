@@ -13,11 +13,11 @@ from PySide6.QtCore import Qt
 
 from gpu_studio.hardware.picture import Picture
 from gpu_studio.hardware.samples import CardFacts, Cards, Process, Processes, Started
+from gpu_studio.ui.models.devices.processes_model import COMMAND, USER
 from gpu_studio.ui.models.ending import Ending
-from gpu_studio.ui.models.processes_model import COMMAND, USER
 from gpu_studio.ui.pages.devices.processes_pane import ELSEWHERE, NONE_CHOSEN, SIMULATED, ProcessesPane
+from gpu_studio.ui.widgets.asking.dialogs import Dialog
 from gpu_studio.ui.widgets.button import Button
-from gpu_studio.ui.widgets.dialogs import Dialog
 
 PAUSE = "import signal; print('ready', flush=True); signal.pause()"
 ME = psutil.Process().username()

@@ -16,9 +16,9 @@ from real_runs import PLAN, fake_trainer
 from gpu_studio.plan import load
 from gpu_studio.runs import catalogue, lock
 from gpu_studio.runs.launch import TRAINER_VARIABLE
-from gpu_studio.runs.queue import Queue
+from gpu_studio.runs.queueing.queue import Queue
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.queue_model import MIME, QueueModel, QueueRow
+from gpu_studio.ui.models.runs.queue_model import MIME, QueueModel, QueueRow
 from gpu_studio.ui.pages.runs.queue_card import QueueCard
 
 LONG_MS = 20_000

@@ -17,10 +17,10 @@ from real_runs import PATIENCE_S, fake_trainer, trainer_environment
 from gpu_studio.runs import catalogue, lock
 from gpu_studio.runs.checkpoints import checkpoints
 from gpu_studio.runs.state import state_of
+from gpu_studio.ui.control.quitting import UNASKED
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.quitting import UNASKED
 from gpu_studio.ui.settings import QUIT
-from gpu_studio.ui.widgets.quit_dialogs import QuitQuestion, StoppingDialog
+from gpu_studio.ui.widgets.asking.quit_dialogs import QuitQuestion, StoppingDialog
 
 LONG_MS = 20_000
 

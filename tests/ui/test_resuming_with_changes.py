@@ -16,8 +16,8 @@ from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.event_parts import Mend
 from gpu_studio.runs.inheritance import resumed_from
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.edits.distribution import set_strategy
-from gpu_studio.ui.models.edits.training import set_optimizer, set_training
+from gpu_studio.ui.models.plan.edits.distribution import set_strategy
+from gpu_studio.ui.models.plan.edits.training import set_optimizer, set_training
 from gpu_studio.ui.widgets.button import PrimaryButton
 from gpu_studio.ui.widgets.resuming_strip import ResumingStrip
 

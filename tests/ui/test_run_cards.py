@@ -10,13 +10,13 @@ from made_runs import MIB, Script, make_run
 
 from gpu_studio.hardware.samples import Cards, Fast, FastFigures, Started, encode
 from gpu_studio.runs.events import Devices, LogicalDevice
-from gpu_studio.runs.history import History
 from gpu_studio.runs.lineage import events_of, read_history
-from gpu_studio.runs.run_cards import RunCard, run_cards, uses_cards
-from gpu_studio.ui.models.card_figures import HOST, LONGEST_GAP, MOST_POINTS, CardFigures
-from gpu_studio.ui.models.card_readout import device_table
-from gpu_studio.ui.models.card_record import CardRecord
-from gpu_studio.ui.models.readout import Readout
+from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.results.run_cards import RunCard, run_cards, uses_cards
+from gpu_studio.ui.models.train.card_figures import HOST, LONGEST_GAP, MOST_POINTS, CardFigures
+from gpu_studio.ui.models.train.card_readout import device_table
+from gpu_studio.ui.models.train.card_record import CardRecord
+from gpu_studio.ui.models.train.readout import Readout
 from gpu_studio.ui.pages.train.figure_lines import figure_drawing
 from gpu_studio.ui.pages.train.memory_lines import memory_drawing
 

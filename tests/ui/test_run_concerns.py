@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 
 from gpu_studio.runs import events, lock
 from gpu_studio.runs.warnings import Concern
-from gpu_studio.ui.models.run_concerns import RunConcerns
+from gpu_studio.ui.models.train.run_concerns import RunConcerns
 from gpu_studio.ui.pages.train.warnings_strip import MOST_LINES, WarningsStrip
 from gpu_studio.ui.pages.train_page import TrainPage
 from gpu_studio.ui.theme.manager import ThemeManager

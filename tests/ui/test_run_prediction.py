@@ -7,10 +7,10 @@ from PySide6.QtCore import Qt
 from real_runs import fake_trainer
 
 from gpu_studio.placement.memory import predict
-from gpu_studio.runs import prediction
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.prediction import Prediction
-from gpu_studio.ui.models.run_prediction import keep_prediction
+from gpu_studio.runs.results import prediction
+from gpu_studio.runs.results.prediction import Prediction
+from gpu_studio.ui.models.runs.run_prediction import keep_prediction
 
 LONG_MS = 20_000
 

@@ -12,12 +12,12 @@ from PySide6.QtCore import QItemSelectionModel, QPersistentModelIndex, QRectF, Q
 from PySide6.QtTest import QAbstractItemModelTester
 from run_rows import run_row
 
-from gpu_studio.runs.epochs import Best
+from gpu_studio.runs.reading.epochs import Best
 from gpu_studio.ui.models.row_changes import blocks
-from gpu_studio.ui.models.run_filter import RunFilter, parse
-from gpu_studio.ui.models.run_order import KEYS, Order
-from gpu_studio.ui.models.run_row import RunRow
-from gpu_studio.ui.models.runs_model import (
+from gpu_studio.ui.models.runs.run_filter import RunFilter, parse
+from gpu_studio.ui.models.runs.run_order import KEYS, Order
+from gpu_studio.ui.models.runs.run_row import RunRow
+from gpu_studio.ui.models.runs.runs_model import (
     BEST,
     COLOUR_ROLE,
     COLUMNS,
@@ -30,7 +30,7 @@ from gpu_studio.ui.models.runs_model import (
     STATE,
     RunsModel,
 )
-from gpu_studio.ui.widgets.run_cells import curve_in
+from gpu_studio.ui.widgets.tables.run_cells import curve_in
 
 FATAL = QAbstractItemModelTester.FailureReportingMode.Fatal
 rows = st.builds(

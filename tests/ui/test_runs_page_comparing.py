@@ -9,10 +9,10 @@ from made_runs import Script, make_run
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 
-from gpu_studio.runs.prediction import Prediction, write
+from gpu_studio.runs.results.prediction import Prediction, write
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.comparison_model import IS_BEST_ROLE, MARK
-from gpu_studio.ui.models.runs_model import COLOUR_ROLE, LOSS, RUN
+from gpu_studio.ui.models.runs.comparison_model import IS_BEST_ROLE, MARK
+from gpu_studio.ui.models.runs.runs_model import COLOUR_ROLE, LOSS, RUN
 from gpu_studio.ui.pages.runs.lower_part import TOO_MANY
 
 CTRL, SHIFT, LEFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier, Qt.MouseButton.LeftButton

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from gpu_studio.runs import lock
 from gpu_studio.runs.labels import Labels, write_labels
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.runs_model import BEST, RUN, STARTED
+from gpu_studio.ui.models.runs.runs_model import BEST, RUN, STARTED
 from gpu_studio.ui.settings import RUNS_ORDER
 
 CTRL, LEFT = Qt.KeyboardModifier.ControlModifier, Qt.MouseButton.LeftButton

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from gpu_studio.runs.labels import Labels, labels_file, read_labels, write_labels
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.runs_model import RUN
+from gpu_studio.ui.models.runs.runs_model import RUN
 from gpu_studio.ui.pages.runs.label_dialogs import NoteDialog, TagDialog
 
 CTRL, LEFT = Qt.KeyboardModifier.ControlModifier, Qt.MouseButton.LeftButton

@@ -9,7 +9,7 @@ import pytest
 
 from gpu_studio.hardware.samples import Beat, Fast, FastFigures, Host, Started, encode
 from gpu_studio.hardware.supervision import Watchdog
-from gpu_studio.ui.models.sampler import Sampler
+from gpu_studio.ui.models.devices.sampler import Sampler
 
 
 @pytest.fixture

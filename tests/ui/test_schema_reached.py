@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 from gpu_studio.plan import Carve, EarlyStopping, Named, Placed, Plan
 from gpu_studio.ui.actions.plan_actions import PARTS
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.edits.distribution import set_strategy
+from gpu_studio.ui.models.plan.edits.distribution import set_strategy
 from gpu_studio.ui.pages.plan.form.option_rows import OptionRows
 from gpu_studio.ui.pages.plan.form.row import Row
 

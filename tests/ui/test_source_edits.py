@@ -6,7 +6,7 @@ import pytest
 
 from gpu_studio.plan import Data, Model, Plan, validate
 from gpu_studio.plan.catalogue import DATA
-from gpu_studio.ui.models.edits.sources import SOURCES, choose_source, given_sources, relative_path, set_source
+from gpu_studio.ui.models.plan.edits.sources import SOURCES, choose_source, given_sources, relative_path, set_source
 
 PLAN = Plan(model=Model("mlp", options={"hidden": [8]}), data=Data("digits", validation_fraction=0.2))
 

@@ -9,8 +9,8 @@ from made_machines import TWO_CARDS, WITHOUT_CARDS
 
 from gpu_studio.plan import STRATEGIES, Card, Distribution, Machine, Placed, Plan, logical_devices, starter
 from gpu_studio.ui.models.device_place import places as device_places
-from gpu_studio.ui.models.edits.distribution import set_strategy
-from gpu_studio.ui.models.strategy_scene import MOST_BOXES, scene_of
+from gpu_studio.ui.models.plan.edits.distribution import set_strategy
+from gpu_studio.ui.models.plan.strategy_scene import MOST_BOXES, scene_of
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.strategy_picture import StrategyPicture
 

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QLabel
 
 from gpu_studio.plan import STRATEGIES, Carve, Devices, Distribution, Plan, starter
 from gpu_studio.plan.strategies import STRATEGY_FACTS, why_not
-from gpu_studio.ui.models.edits.distribution import set_strategy
+from gpu_studio.ui.models.plan.edits.distribution import set_strategy
 from gpu_studio.ui.pages.plan.strategy_tab import StrategyTab
 
 OPTIONS = {

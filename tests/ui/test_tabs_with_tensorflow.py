@@ -10,7 +10,7 @@ from edited_part import Held
 from plan_samples import a_plan
 
 from gpu_studio.plan import Named, Training
-from gpu_studio.ui.models.plan_facts import FactsReader
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
 from gpu_studio.ui.pages.plan.data_tab import DataTab
 from gpu_studio.ui.pages.plan.model_tab import ModelTab
 from gpu_studio.ui.pages.plan.training_card import TrainingCard

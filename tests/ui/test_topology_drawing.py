@@ -11,11 +11,11 @@ from PySide6.QtGui import QFontMetricsF, QHelpEvent, QImage
 from PySide6.QtWidgets import QApplication, QToolTip
 
 from gpu_studio.hardware.topology import Joint, Topology
-from gpu_studio.ui.models.topology_picture import picture_of, sentences
+from gpu_studio.ui.models.devices.topology_picture import picture_of, sentences
 from gpu_studio.ui.theme.fonts import font
-from gpu_studio.ui.widgets.topology_drawing import TopologyDrawing
-from gpu_studio.ui.widgets.topology_layout import TopologyLayout
-from gpu_studio.ui.widgets.topology_painting import STYLES
+from gpu_studio.ui.widgets.topology.topology_drawing import TopologyDrawing
+from gpu_studio.ui.widgets.topology.topology_layout import TopologyLayout
+from gpu_studio.ui.widgets.topology.topology_painting import STYLES
 
 SIXTEEN = joined(16, lambda a, b: Joint(a, b, "PIX" if a // 2 == b // 2 else "SYS", 12, 3, peer=True), lambda a: a // 8)
 ALL = {"1": joined(1, Joint), "2": without_peers(), "4": bridged_pairs(), "8": cube_mesh(), "16": SIXTEEN}

@@ -8,7 +8,7 @@ from hypothesis import given
 from made_topologies import bridged_pairs, cube_mesh, joined, switched, topologies, without_peers
 
 from gpu_studio.hardware.topology import PATHS, Joint, Topology
-from gpu_studio.ui.models.topology_picture import TopologyPicture, links_of, picture_of, sentences
+from gpu_studio.ui.models.devices.topology_picture import TopologyPicture, links_of, picture_of, sentences
 
 
 def drawn_links(picture: TopologyPicture) -> list[tuple[int, int, int]]:

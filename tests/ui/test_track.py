@@ -6,9 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gpu_studio.plan import Card
-from gpu_studio.ui.models import carve_steps
-from gpu_studio.ui.models.snapping import snapped
-from gpu_studio.ui.models.track import Track, caution_of, overflow_of, segments_of, track_of
+from gpu_studio.ui.models.plan import carve_steps
+from gpu_studio.ui.models.plan.snapping import snapped
+from gpu_studio.ui.models.plan.track import Track, caution_of, overflow_of, segments_of, track_of
 
 TRACK = Track("GPU:0", total=20_000, reserved=500, used=1500, room=18_000, sizes=(4096, 4096))
 slices = st.lists(st.integers(1, 9000), min_size=1, max_size=8).map(tuple)

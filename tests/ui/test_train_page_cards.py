@@ -13,7 +13,7 @@ from real_runs import PATIENCE_S, start
 
 from gpu_studio.hardware import accompany
 from gpu_studio.runs import events, lock
-from gpu_studio.ui.models import card_record
+from gpu_studio.ui.models.train import card_record
 from gpu_studio.ui.pages.train.drawing import faint_style_of, style_of
 from gpu_studio.ui.pages.train_page import TrainPage
 

@@ -9,8 +9,8 @@ from PySide6.QtTest import QAbstractItemModelTester
 
 from gpu_studio.runs import events, lock
 from gpu_studio.runs.events import Checkpoint
-from gpu_studio.ui.models.checkpoints_model import BEST, CheckpointsModel
-from gpu_studio.ui.models.live_run import LiveRun
+from gpu_studio.ui.models.train.checkpoints_model import BEST, CheckpointsModel
+from gpu_studio.ui.models.train.live_run import LiveRun
 from gpu_studio.ui.pages.train.details_card import CHECKPOINTS, DetailsCard
 from gpu_studio.ui.pages.train.log_view import MOST_LINES, Line, LogView
 from gpu_studio.ui.theme.manager import ThemeManager

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.ui.models.eta import SETTLING_SECONDS, SettledEta, in_words
+from gpu_studio.ui.models.train.eta import SETTLING_SECONDS, SettledEta, in_words
 
 
 @dataclass

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from made_runs import MIB, Script, make_run
 
 from gpu_studio.runs import events
-from gpu_studio.runs.history import History
 from gpu_studio.runs.lineage import events_of, read_history
+from gpu_studio.runs.reading.history import History
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.calls import Calls
-from gpu_studio.ui.models.headline import headline
-from gpu_studio.ui.models.memory_now import memory_now
-from gpu_studio.ui.models.outcome import outcome
-from gpu_studio.ui.models.readout import readout
-from gpu_studio.ui.models.run_log import RunLog
+from gpu_studio.ui.models.train.calls import Calls
+from gpu_studio.ui.models.train.headline import headline
+from gpu_studio.ui.models.train.memory_now import memory_now
+from gpu_studio.ui.models.train.outcome import outcome
+from gpu_studio.ui.models.train.readout import readout
+from gpu_studio.ui.models.train.run_log import RunLog
 from gpu_studio.ui.pages.train.memory_lines import caption, limits
 from gpu_studio.ui.units import THIN
 

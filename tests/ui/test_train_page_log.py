@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QPlainTextEdit
 
 from gpu_studio.runs import events
-from gpu_studio.ui.models.live_run import LiveRun
+from gpu_studio.ui.models.train.live_run import LiveRun
 from gpu_studio.ui.pages.train.details_card import DetailsCard
 from gpu_studio.ui.pages.train.log_search import places, step
 from gpu_studio.ui.theme.manager import ThemeManager

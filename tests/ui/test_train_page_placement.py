@@ -11,8 +11,8 @@ from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester, QTest
 
 from gpu_studio.runs import lock
-from gpu_studio.runs.placements import judged
-from gpu_studio.ui.models.placement_rows import ASKED, BETWEEN, SPOTS_ROLE, PlacementModel
+from gpu_studio.runs.reading.placements import judged
+from gpu_studio.ui.models.train.placement_rows import ASKED, BETWEEN, SPOTS_ROLE, PlacementModel
 from gpu_studio.ui.pages.train.details_card import LOG, PLACEMENT
 from gpu_studio.ui.theme.tokens import LIGHT
 

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QPushButton
 
 from gpu_studio.hardware import samples
 from gpu_studio.runs import events, lock
-from gpu_studio.runs.history import History
+from gpu_studio.runs.reading.history import History
 from gpu_studio.ui.pages.train import gathering, plot_files
 from gpu_studio.ui.pages.train.marks import begins_missing, jumps, pauses
 from gpu_studio.ui.pages.train.plot_files import FOLDER, NOTHING

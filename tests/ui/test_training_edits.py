@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from plan_strategies import plans
 
 from gpu_studio.plan import Data, EarlyStopping, Model, Named, Plan, Training, validate
-from gpu_studio.ui.models.edits.training import (
+from gpu_studio.ui.models.plan.edits.training import (
     add_metric,
     remove_metric,
     set_loss,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from plan_strategies import options
 
 from gpu_studio.plan.writing import inline
-from gpu_studio.ui.models.typed_values import (
+from gpu_studio.ui.models.plan.typed_values import (
     read_real,
     read_toml,
     read_whole,

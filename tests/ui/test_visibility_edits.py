@@ -8,9 +8,9 @@ from made_machines import TWO_CARDS
 
 from gpu_studio.plan import Card, Carve, Devices, Distribution, Machine, Plan, starter, validate, visible_cards
 from gpu_studio.plan.carving import Cut
-from gpu_studio.ui.models.edits.carving import set_cut, set_slices
-from gpu_studio.ui.models.edits.device_names import name_by_number, name_by_uuid, named_cards, names_by_uuid
-from gpu_studio.ui.models.edits.visibility import forget_device, hide_card, set_devices, show_card
+from gpu_studio.ui.models.plan.edits.carving import set_cut, set_slices
+from gpu_studio.ui.models.plan.edits.device_names import name_by_number, name_by_uuid, named_cards, names_by_uuid
+from gpu_studio.ui.models.plan.edits.visibility import forget_device, hide_card, set_devices, show_card
 
 EIGHT = Machine(tuple(Card(number, f"GPU-5d{number}", "Card", total_mib=8192, used_mib=0) for number in range(8)), 16)
 cards = st.sampled_from([card.device for card in EIGHT.cards])

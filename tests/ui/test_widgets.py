@@ -8,7 +8,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLabel, QWidget
 
 from gpu_studio.runs.events import State
-from gpu_studio.ui.models.strips import Segment
+from gpu_studio.ui.models.plan.strips import Segment
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.palette import mix
@@ -17,9 +17,9 @@ from gpu_studio.ui.units import duration, mib, plural, sentence, used_of
 from gpu_studio.ui.widgets.badge import Badge
 from gpu_studio.ui.widgets.button import ActionButton, PrimaryButton
 from gpu_studio.ui.widgets.card import Card
+from gpu_studio.ui.widgets.carving.slice_bar import SliceBar, fitting
 from gpu_studio.ui.widgets.labels import Elided, Label
 from gpu_studio.ui.widgets.notice import Notice
-from gpu_studio.ui.widgets.slice_bar import SliceBar, fitting
 from gpu_studio.ui.widgets.status_line import StatusLine
 
 STATES: tuple[State, ...] = get_args(State)

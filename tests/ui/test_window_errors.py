@@ -12,7 +12,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QPlainTextEdit, QPushButton
 
 from gpu_studio.ui.errors import ErrorKeeper
-from gpu_studio.ui.widgets.dialogs import ErrorDialog
+from gpu_studio.ui.widgets.asking.dialogs import ErrorDialog
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gpu_studio.runs.nearest_file import hint
+from gpu_studio.runs.failures.nearest_file import hint
 from gpu_studio.trainer.data.arrays import split_of
 from gpu_studio.trainer.data.values import Array, Split
 from gpu_studio.trainer.errors import DataError

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
-from gpu_studio.runs.failure_texts import layer_of, operations_in
+from gpu_studio.runs.failures.failure_texts import layer_of, operations_in
 
 
 def culprit(error: BaseException, layers: Sequence[Any], shape: tuple[int, ...] | None = None) -> str | None:

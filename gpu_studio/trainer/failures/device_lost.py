@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gpu_studio.runs.events import Failed
-from gpu_studio.runs.failure_mends import without_device
-from gpu_studio.runs.failure_texts import device_in
-from gpu_studio.runs.lost_device import LostDevice
+from gpu_studio.runs.failures.failure_mends import without_device
+from gpu_studio.runs.failures.failure_texts import device_in
+from gpu_studio.runs.failures.lost_device import LostDevice
 from gpu_studio.trainer.failures.culprit import culprit
 from gpu_studio.trainer.failures.scene import Scene
 

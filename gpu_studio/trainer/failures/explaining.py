@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 
 from gpu_studio.runs.events import Failed
-from gpu_studio.runs.lost_device import lost_device_in
+from gpu_studio.runs.failures.lost_device import lost_device_in
 from gpu_studio.trainer.errors import NotFiniteError, TrainerError
 from gpu_studio.trainer.failures.device_lost import device_lost
 from gpu_studio.trainer.failures.not_finite import not_finite

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu_studio.runs.events import Failed, StateChanged
-from gpu_studio.runs.failure_mends import against_divergence
+from gpu_studio.runs.failures.failure_mends import against_divergence
 from gpu_studio.trainer.errors import NotFiniteError
 from gpu_studio.trainer.failures.finding import Finding
 from gpu_studio.trainer.failures.scene import Scene

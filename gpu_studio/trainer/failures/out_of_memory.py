@@ -9,8 +9,8 @@ from math import prod
 
 from gpu_studio.runs.event_parts import Mend
 from gpu_studio.runs.events import DeviceMemory, Failed
-from gpu_studio.runs.failure_mends import against_want_of_memory, offered
-from gpu_studio.runs.failure_texts import device_in
+from gpu_studio.runs.failures.failure_mends import against_want_of_memory, offered
+from gpu_studio.runs.failures.failure_texts import device_in
 from gpu_studio.trainer.failures.culprit import culprit
 from gpu_studio.trainer.failures.scene import Scene
 from gpu_studio.trainer.failures.sizes import binary_size

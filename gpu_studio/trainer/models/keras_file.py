@@ -8,7 +8,7 @@ from typing import Any
 
 import keras
 
-from gpu_studio.runs.nearest_file import hint
+from gpu_studio.runs.failures.nearest_file import hint
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError
 

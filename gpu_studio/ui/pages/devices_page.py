@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtGui import QAction, QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from gpu_studio.ui.models.alerts import AlertWatch
-from gpu_studio.ui.models.checkup import Checkup
-from gpu_studio.ui.models.device_rows import DeviceRow, rows_of, rows_of_machine
-from gpu_studio.ui.models.devices_file import DevicesFile
-from gpu_studio.ui.models.devices_model import DevicesModel, as_text
-from gpu_studio.ui.models.inventory import Inventory
-from gpu_studio.ui.models.sampler import Sampler
+from gpu_studio.ui.models.devices.alerts import AlertWatch
+from gpu_studio.ui.models.devices.checkup import Checkup
+from gpu_studio.ui.models.devices.device_rows import DeviceRow, rows_of, rows_of_machine
+from gpu_studio.ui.models.devices.devices_file import DevicesFile
+from gpu_studio.ui.models.devices.devices_model import DevicesModel, as_text
+from gpu_studio.ui.models.devices.inventory import Inventory
+from gpu_studio.ui.models.devices.sampler import Sampler
 from gpu_studio.ui.pages.devices.devices_table import DevicesTable
 from gpu_studio.ui.pages.devices.doctor_button import DoctorButton
 from gpu_studio.ui.theme.manager import ThemeManager

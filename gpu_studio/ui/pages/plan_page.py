@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QSizePolicy, QVBoxL
 
 from gpu_studio.plan import RUNNABLE_STRATEGIES, Plan
 from gpu_studio.ui.action_set import ActionSet
-from gpu_studio.ui.models.checkup import Checkup
-from gpu_studio.ui.models.plan_document import PlanDocument, folder_of
-from gpu_studio.ui.models.plan_facts import FactsReader
-from gpu_studio.ui.models.plan_view import Change, PlanView
-from gpu_studio.ui.models.readiness import Readiness
+from gpu_studio.ui.models.devices.checkup import Checkup
+from gpu_studio.ui.models.plan.plan_document import PlanDocument, folder_of
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.readiness import Readiness
 from gpu_studio.ui.pages.plan.devices_card import DevicesCard
 from gpu_studio.ui.pages.plan.distribution_card import DistributionCard
 from gpu_studio.ui.pages.plan.outlook_card import OutlookCard

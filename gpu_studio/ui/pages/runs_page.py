@@ -9,14 +9,14 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
-from gpu_studio.runs.summary import Summary
+from gpu_studio.runs.reading.summary import Summary
 from gpu_studio.ui.action_set import ActionSet
-from gpu_studio.ui.models.run_filter import known_tags
-from gpu_studio.ui.models.run_order import Order
-from gpu_studio.ui.models.run_permissions import MOST_COMPARED
-from gpu_studio.ui.models.run_row import RunRow
-from gpu_studio.ui.models.runs_model import COLOUR_ROLE, RunsModel
-from gpu_studio.ui.models.runs_reader import RunsReader
+from gpu_studio.ui.models.runs.run_filter import known_tags
+from gpu_studio.ui.models.runs.run_order import Order
+from gpu_studio.ui.models.runs.run_permissions import MOST_COMPARED
+from gpu_studio.ui.models.runs.run_row import RunRow
+from gpu_studio.ui.models.runs.runs_model import COLOUR_ROLE, RunsModel
+from gpu_studio.ui.models.runs.runs_reader import RunsReader
 from gpu_studio.ui.pages.runs.filter_bar import FilterBar
 from gpu_studio.ui.pages.runs.lower_part import LowerPart
 from gpu_studio.ui.pages.runs.page_split import PageSplit

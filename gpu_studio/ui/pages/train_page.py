@@ -11,13 +11,13 @@ from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.event_parts import Mend
-from gpu_studio.runs.summary import plan_name
-from gpu_studio.ui.models.card_readout import device_table
-from gpu_studio.ui.models.live_run import LiveRun
-from gpu_studio.ui.models.memory_now import memory_now
-from gpu_studio.ui.models.outcome import outcome
-from gpu_studio.ui.models.readout import readout
-from gpu_studio.ui.models.run_concerns import RunConcerns
+from gpu_studio.runs.reading.summary import plan_name
+from gpu_studio.ui.models.train.card_readout import device_table
+from gpu_studio.ui.models.train.live_run import LiveRun
+from gpu_studio.ui.models.train.memory_now import memory_now
+from gpu_studio.ui.models.train.outcome import outcome
+from gpu_studio.ui.models.train.readout import readout
+from gpu_studio.ui.models.train.run_concerns import RunConcerns
 from gpu_studio.ui.pages.train.body import Body
 from gpu_studio.ui.pages.train.charts import Charts
 from gpu_studio.ui.pages.train.details_card import DetailsCard

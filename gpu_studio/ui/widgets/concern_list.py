@@ -8,7 +8,7 @@ from typing import Literal
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from gpu_studio.ui.models.concerns import Concern
+from gpu_studio.ui.models.plan.concerns import Concern
 from gpu_studio.ui.theme.icons import pixmap
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID

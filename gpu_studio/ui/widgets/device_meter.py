@@ -6,7 +6,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from gpu_studio.ui.models.memory_now import DeviceMemoryNow
+from gpu_studio.ui.models.train.memory_now import DeviceMemoryNow
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.bar import HEIGHT as BAR

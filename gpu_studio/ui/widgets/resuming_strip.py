@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
-from gpu_studio.ui.models.resuming import Resuming
+from gpu_studio.ui.models.plan.resuming import Resuming
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import number
 from gpu_studio.ui.widgets.button import ActionButton

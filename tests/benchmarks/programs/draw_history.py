@@ -16,8 +16,8 @@ from PySide6.QtWidgets import QApplication
 
 from gpu_studio.hardware.samples import Fast, FastFigures
 from gpu_studio.ui.app import make_application
-from gpu_studio.ui.models.device_history import DeviceHistory
-from gpu_studio.ui.models.device_rows import DeviceRow
+from gpu_studio.ui.models.devices.device_history import DeviceHistory
+from gpu_studio.ui.models.devices.device_rows import DeviceRow
 from gpu_studio.ui.pages.devices.history_plot import SPANS, HistoryPlot
 from gpu_studio.ui.theme.manager import ThemeManager
 

@@ -23,9 +23,9 @@ from PySide6.QtWidgets import QApplication
 from gpu_studio.plan import Plan
 from gpu_studio.ui.app import make_application
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.edits import distribution
-from gpu_studio.ui.models.edits.carving import set_slices
-from gpu_studio.ui.models.edits.training import set_optimizer, set_training
+from gpu_studio.ui.models.plan.edits import distribution
+from gpu_studio.ui.models.plan.edits.carving import set_slices
+from gpu_studio.ui.models.plan.edits.training import set_optimizer, set_training
 from gpu_studio.ui.settings import Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 

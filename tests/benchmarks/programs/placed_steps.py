@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio.plan import Distribution, Machine, Placed, Plan, load, logical_devices
-from gpu_studio.runs.times_question import times_question
+from gpu_studio.runs.questions.times_question import times_question
 from gpu_studio.trainer import environment
 from gpu_studio.trainer.answers import times
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.runs.report.axes import bytes_axis, log_axis, number_axis, seconds_axis, steps_axis
+from gpu_studio.runs.results.report.axes import bytes_axis, log_axis, number_axis, seconds_axis, steps_axis
 
 values = st.floats(-1e12, 1e12).filter(lambda value: value == 0 or abs(value) > 1e-12)
 

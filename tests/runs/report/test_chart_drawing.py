@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.runs.report.axes import log_axis, number_axis, steps_axis
-from gpu_studio.runs.report.chart import COLOURS, DASHES, Chart, Level, Line, draw
-from gpu_studio.runs.report.standing import stacked
+from gpu_studio.runs.results.report.axes import log_axis, number_axis, steps_axis
+from gpu_studio.runs.results.report.chart import COLOURS, DASHES, Chart, Level, Line, draw
+from gpu_studio.runs.results.report.standing import stacked
 from gpu_studio.ui.theme.tokens import DASHES as WINDOW_DASHES
 from gpu_studio.ui.theme.tokens import LIGHT
 

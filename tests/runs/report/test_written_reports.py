@@ -14,10 +14,10 @@ from reported_runs import reported_run, tell_placement
 from gpu_studio.resource_files import resource
 from gpu_studio.runs import events
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.evaluations import Evaluation, keep
 from gpu_studio.runs.labels import Labels, write_labels
-from gpu_studio.runs.report.writing import curves_svg, report, write_report
-from gpu_studio.runs.run_figures import figures_of
+from gpu_studio.runs.results.evaluations import Evaluation, keep
+from gpu_studio.runs.results.report.writing import curves_svg, report, write_report
+from gpu_studio.runs.results.run_figures import figures_of
 from gpu_studio.ui.theme.palette import contrast, mix
 from gpu_studio.ui.theme.tokens import DARK, LIGHT
 

@@ -12,7 +12,7 @@ from training_runs import Finished, small_plan, trained
 
 from gpu_studio.cli import main
 from gpu_studio.runs import events
-from gpu_studio.runs.evaluations import evaluations
+from gpu_studio.runs.results.evaluations import evaluations
 from gpu_studio.trainer.data import load_data
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_asker")]

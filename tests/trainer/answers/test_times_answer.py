@@ -9,8 +9,8 @@ import pytest
 from gpu_studio.placement.correction import held_in
 from gpu_studio.placement.estimate import links_in, times_in
 from gpu_studio.plan import Carve, Data, Devices, Machine, Model, Plan, Training, logical_devices
-from gpu_studio.runs import answer_cache, ask
-from gpu_studio.runs.times_question import times_question
+from gpu_studio.runs.questions import answer_cache, ask
+from gpu_studio.runs.questions.times_question import times_question
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.usefixtures("warm_asker")]
 

@@ -8,7 +8,7 @@ import pytest
 from training_runs import Finished, running, small_plan, trained
 
 from gpu_studio.runs import events
-from gpu_studio.runs.placements import judged
+from gpu_studio.runs.reading.placements import judged
 from gpu_studio.runs.resume import choose
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

@@ -11,7 +11,7 @@ import pytest
 from placed_jobs import Job, answers, spread
 
 from gpu_studio.runs.events import Placement
-from gpu_studio.runs.placements import judged
+from gpu_studio.runs.reading.placements import judged
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 

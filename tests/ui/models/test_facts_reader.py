@@ -15,7 +15,7 @@ from made_plan_facts import MODEL
 
 from gpu_studio.placement.correction import Held
 from gpu_studio.plan import Data, Model, Plan, Training
-from gpu_studio.ui.models.plan_facts import FactsReader
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
 
 FOLDER = Path("/nowhere")
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from made_runs import Script, make_run
 
-from gpu_studio.runs.run_figures import figures_of
-from gpu_studio.runs.summary import Summary, summarise
-from gpu_studio.ui.models import figures_reader
-from gpu_studio.ui.models.figures_reader import FiguresReader
+from gpu_studio.runs.reading.summary import Summary, summarise
+from gpu_studio.runs.results.run_figures import figures_of
+from gpu_studio.ui.models.runs import figures_reader
+from gpu_studio.ui.models.runs.figures_reader import FiguresReader
 
 
 @pytest.fixture

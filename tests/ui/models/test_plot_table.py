@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.ui.models.plot_table import Column, PlotTable
+from gpu_studio.ui.models.train.plot_table import Column, PlotTable
 
 BEGUN = 1_800_000_000.0
 TIMES = st.lists(st.integers(0, 500), max_size=60, unique=True).map(lambda found: BEGUN + np.array(sorted(found)) / 4)

@@ -11,8 +11,8 @@ from made_runs import Script, make_run
 from gpu_studio.runs import lock
 from gpu_studio.runs.catalogue import Catalogue
 from gpu_studio.runs.labels import Labels, labels_file, write_labels
-from gpu_studio.ui.models.run_extras import RunExtras
-from gpu_studio.ui.models.runs_reader import RunsReader
+from gpu_studio.ui.models.runs.run_extras import RunExtras
+from gpu_studio.ui.models.runs.runs_reader import RunsReader
 
 FACTS = made_recordings.cards("8xH100")
 

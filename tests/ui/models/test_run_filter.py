@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_rows import run_row
 
-from gpu_studio.runs.epochs import Best
-from gpu_studio.ui.models.run_filter import RunFilter, Term, known_tags, parse
-from gpu_studio.ui.models.run_order import KEYS, Order, arranged
+from gpu_studio.runs.reading.epochs import Best
+from gpu_studio.ui.models.runs.run_filter import RunFilter, Term, known_tags, parse
+from gpu_studio.ui.models.runs.run_order import KEYS, Order, arranged
 
 ROWS = [
     run_row("a", ("best", "to-show"), "the one to keep", plan="digits on four", strategy="mirrored"),

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_rows import run_row
 
-from gpu_studio.ui.models.run_colours import RunColours
-from gpu_studio.ui.models.run_names import names_apart, short_names
+from gpu_studio.ui.models.runs.run_colours import RunColours
+from gpu_studio.ui.models.runs.run_names import names_apart, short_names
 
 ids = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8)
 

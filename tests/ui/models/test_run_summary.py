@@ -6,9 +6,9 @@ import made_recordings
 import pytest
 from made_runs import Script, make_run
 
-from gpu_studio.runs.prediction import Prediction, write
-from gpu_studio.runs.run_figures import RunFigures, figures_of
-from gpu_studio.ui.models.run_summary import metric_words, summary_groups
+from gpu_studio.runs.results.prediction import Prediction, write
+from gpu_studio.runs.results.run_figures import RunFigures, figures_of
+from gpu_studio.ui.models.runs.run_summary import metric_words, summary_groups
 
 FACTS = made_recordings.cards("8xH100")
 MIB = 1024 * 1024

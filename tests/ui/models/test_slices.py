@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_studio.ui.models import slices
-from gpu_studio.ui.models.slices import FEWEST_BYTES, MOST_BYTES, Slices
+from gpu_studio.ui.models.train import slices
+from gpu_studio.ui.models.train.slices import FEWEST_BYTES, MOST_BYTES, Slices
 
 
 class Disk:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
-from gpu_studio.ui.models.device_rows import DeviceRow
-from gpu_studio.ui.models.devices_model import (
+from gpu_studio.ui.models.devices.device_rows import DeviceRow
+from gpu_studio.ui.models.devices.devices_model import (
     DEVICE,
     MEMORY,
     POWER,
@@ -18,8 +18,8 @@ from gpu_studio.ui.models.devices_model import (
 )
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.button import Button
-from gpu_studio.ui.widgets.device_cells import FigureCell, MemoryCell, NameCell
-from gpu_studio.ui.widgets.table import ROW, Table
+from gpu_studio.ui.widgets.tables.device_cells import FigureCell, MemoryCell, NameCell
+from gpu_studio.ui.widgets.tables.table import ROW, Table
 
 _WIDTHS = {DEVICE: 214, MEMORY: 262, UTILISATION: 120, POWER: 122, TEMPERATURE: 86, TENSORFLOW: 104}
 _NARROW = {DEVICE: 170, MEMORY: 186, UTILISATION: 116, POWER: 122, TEMPERATURE: 70, TENSORFLOW: 92}

@@ -7,11 +7,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QGridLayout, QProgressBar, QScrollArea, QWidget
 
 from gpu_studio.hardware.doctor.findings import Finding
-from gpu_studio.ui.models.checkup import Checkup
+from gpu_studio.ui.models.devices.checkup import Checkup
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
+from gpu_studio.ui.widgets.asking.dialogs import Dialog
 from gpu_studio.ui.widgets.button import Button
-from gpu_studio.ui.widgets.dialogs import Dialog
 from gpu_studio.ui.widgets.labels import Label, Paragraph
 
 _TONES = {"good": "good", "warning": "warning", "bad": "bad"}

@@ -12,15 +12,15 @@ from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QTabBar, QWidget
 
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.device_history import HOST, PEAKS, DeviceHistory, Metric
-from gpu_studio.ui.models.device_rows import NOTHING_YET, DeviceRow
-from gpu_studio.ui.models.trace import Stretch
+from gpu_studio.ui.models.devices.device_history import HOST, PEAKS, DeviceHistory, Metric
+from gpu_studio.ui.models.devices.device_rows import NOTHING_YET, DeviceRow
+from gpu_studio.ui.models.devices.trace import Stretch
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID, Tokens
 from gpu_studio.ui.units import duration
+from gpu_studio.ui.widgets.choosing.option import Option
 from gpu_studio.ui.widgets.device_legend import DeviceLegend
 from gpu_studio.ui.widgets.labels import Label
-from gpu_studio.ui.widgets.option import Option
 from gpu_studio.ui.widgets.plots.curve import Style
 from gpu_studio.ui.widgets.plots.legend import Entry
 from gpu_studio.ui.widgets.plots.scale import BYTES, BYTES_A_SECOND, CELSIUS, PERCENT, WATTS, Scale

@@ -7,15 +7,24 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from gpu_studio.hardware.picture import Picture
+from gpu_studio.ui.models.devices.processes_model import (
+    CARD,
+    COMMAND,
+    MEMORY,
+    PID,
+    USER,
+    OnCard,
+    ProcessesModel,
+    on_cards,
+)
 from gpu_studio.ui.models.ending import Ending
 from gpu_studio.ui.models.plain_table import SORT_ROLE
-from gpu_studio.ui.models.processes_model import CARD, COMMAND, MEMORY, PID, USER, OnCard, ProcessesModel, on_cards
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import plural
+from gpu_studio.ui.widgets.asking.dialogs import Dialog
 from gpu_studio.ui.widgets.button import Button
-from gpu_studio.ui.widgets.dialogs import Dialog
 from gpu_studio.ui.widgets.labels import Paragraph
-from gpu_studio.ui.widgets.table import Table
+from gpu_studio.ui.widgets.tables.table import Table
 
 SIMULATED = "Simulated processes cannot be ended: there are none"
 NONE_CHOSEN = "Select a process first"

@@ -6,15 +6,15 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QStackedWidget, QTabBar, QWidget
 
 from gpu_studio.hardware.picture import Picture
-from gpu_studio.ui.models.alerts import AlertWatch
-from gpu_studio.ui.models.checkup import Checkup
-from gpu_studio.ui.models.processes_model import EventsModel
+from gpu_studio.ui.models.devices.alerts import AlertWatch
+from gpu_studio.ui.models.devices.checkup import Checkup
+from gpu_studio.ui.models.devices.processes_model import EventsModel
 from gpu_studio.ui.pages.devices.processes_pane import ProcessesPane
 from gpu_studio.ui.pages.devices.topology_pane import TopologyPane
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.card import Card
-from gpu_studio.ui.widgets.table import Table
+from gpu_studio.ui.widgets.tables.table import Table
 
 PROCESSES, TOPOLOGY, EVENTS = range(3)
 

@@ -7,12 +7,12 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QScrollArea, QVBoxLayout, 
 
 from gpu_studio.hardware.picture import Picture
 from gpu_studio.hardware.topology import Topology, as_text
-from gpu_studio.ui.models.checkup import Checkup
+from gpu_studio.ui.models.devices.checkup import Checkup
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.labels import Paragraph
-from gpu_studio.ui.widgets.topology_drawing import TopologyDrawing
+from gpu_studio.ui.widgets.topology.topology_drawing import TopologyDrawing
 
 NO_CARD = "There is no card to be joined to another."
 _FRAME = 8

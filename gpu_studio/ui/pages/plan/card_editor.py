@@ -5,21 +5,21 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from gpu_studio.ui.models import carve_steps
-from gpu_studio.ui.models.edits.carving import Carved, change_of, equal_change
-from gpu_studio.ui.models.edits.visibility import forget_device, show_card
-from gpu_studio.ui.models.plan_view import Change, PlanView
-from gpu_studio.ui.models.strips import WHOLE, Strip
+from gpu_studio.ui.models.plan import carve_steps
+from gpu_studio.ui.models.plan.edits.carving import Carved, change_of, equal_change
+from gpu_studio.ui.models.plan.edits.visibility import forget_device, show_card
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.strips import WHOLE, Strip
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.button import Button
-from gpu_studio.ui.widgets.carve_bar import CarveBar
-from gpu_studio.ui.widgets.carve_menu import deeds, titles
+from gpu_studio.ui.widgets.carving.carve_bar import CarveBar
+from gpu_studio.ui.widgets.carving.carve_menu import deeds, titles
+from gpu_studio.ui.widgets.carving.slice_fields import SliceFields
+from gpu_studio.ui.widgets.carving.strip_view import CUTS
 from gpu_studio.ui.widgets.fields import Choice
 from gpu_studio.ui.widgets.labels import Elided, Label, Paragraph
 from gpu_studio.ui.widgets.problem_line import ProblemLine
-from gpu_studio.ui.widgets.slice_fields import SliceFields
-from gpu_studio.ui.widgets.strip_view import CUTS
 
 BAR_HEIGHT = 56
 DEEDS = ("Split", "Merge", "Remove", "Add", "Equal")

@@ -10,13 +10,13 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from gpu_studio.plan import Plan
 from gpu_studio.plan.difference import differences
-from gpu_studio.ui.models.differences_model import DifferencesModel
-from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.models.plan.plan_view import PlanView
+from gpu_studio.ui.models.runs.differences_model import DifferencesModel
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import plural
 from gpu_studio.ui.widgets.button import ActionButton
 from gpu_studio.ui.widgets.labels import Elided, Paragraph
-from gpu_studio.ui.widgets.table import Table
+from gpu_studio.ui.widgets.tables.table import Table
 
 _WIDTHS = {1: 200, 2: 200}
 NOTHING = "Each field that is changed stands here from then on, with its value there and here, until the plan is saved."

@@ -7,15 +7,15 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from gpu_studio.plan.logical import CPU
 from gpu_studio.plan.rules.device_rules import MOST_SLICES
-from gpu_studio.ui.models.edits.carving import set_slices
-from gpu_studio.ui.models.plan_view import Change, PlanView
-from gpu_studio.ui.models.strips import NO_LIMIT, Strip
+from gpu_studio.ui.models.plan.edits.carving import set_slices
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.strips import NO_LIMIT, Strip
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
+from gpu_studio.ui.widgets.carving.slice_bar import SliceBar
 from gpu_studio.ui.widgets.fields import WholeNumber
 from gpu_studio.ui.widgets.labels import Elided, Label, Paragraph
 from gpu_studio.ui.widgets.problem_line import ProblemLine
-from gpu_studio.ui.widgets.slice_bar import SliceBar
 
 ABOUT = (
     f"{NO_LIMIT} All logical CPUs share the host's memory and its cores. They stand for cards where there are none, so "

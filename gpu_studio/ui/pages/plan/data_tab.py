@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.plan.catalogue import DATA
 from gpu_studio.plan.limits import DATA_LIMITS
-from gpu_studio.ui.models.data_words import RowsModel, data_lines, meeting
-from gpu_studio.ui.models.plan_facts import FactsReader
-from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.models.plan.data_words import RowsModel, data_lines, meeting
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
+from gpu_studio.ui.models.plan.plan_view import PlanView
 from gpu_studio.ui.pages.plan.facts_bar import FactsBar
 from gpu_studio.ui.pages.plan.form.form import Form
 from gpu_studio.ui.pages.plan.lines import Lines
@@ -19,7 +19,7 @@ from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.labels import Label
 from gpu_studio.ui.widgets.sample_grid import SampleGrid
 from gpu_studio.ui.widgets.scrolled import Scrolled
-from gpu_studio.ui.widgets.table import HEADER, Table
+from gpu_studio.ui.widgets.tables.table import HEADER, Table
 
 _ROW = 26
 SOURCES = {

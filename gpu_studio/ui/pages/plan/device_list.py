@@ -8,12 +8,12 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
 from gpu_studio.plan.logical import CPU
-from gpu_studio.ui.models.edits.visibility import forget_device, hide_card, show_card
-from gpu_studio.ui.models.plan_view import Change, PlanView
-from gpu_studio.ui.models.strips import Strip
+from gpu_studio.ui.models.plan.edits.visibility import forget_device, hide_card, show_card
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.strips import Strip
 from gpu_studio.ui.theme.icons import coloured_icon
 from gpu_studio.ui.theme.manager import ThemeManager
-from gpu_studio.ui.widgets.check_delegate import CheckDelegate
+from gpu_studio.ui.widgets.tables.check_delegate import CheckDelegate
 
 ROW_PX = 28
 _CHECK = Qt.ItemDataRole.CheckStateRole

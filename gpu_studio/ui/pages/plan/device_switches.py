@@ -6,10 +6,10 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gpu_studio.plan import Plan
-from gpu_studio.ui.models.edits.device_names import name_by_number, name_by_uuid, named_cards, names_by_uuid
-from gpu_studio.ui.models.edits.visibility import set_devices
-from gpu_studio.ui.models.plan_view import Change, PlanView
-from gpu_studio.ui.models.strips import in_words
+from gpu_studio.ui.models.plan.edits.device_names import name_by_number, name_by_uuid, named_cards, names_by_uuid
+from gpu_studio.ui.models.plan.edits.visibility import set_devices
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.strips import in_words
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.fields import Switch
 from gpu_studio.ui.widgets.problem_line import ProblemLine

@@ -5,14 +5,14 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QScrollArea, QWidget
 
-from gpu_studio.ui.models.edits.carving import Carved, change_of, equal_change
-from gpu_studio.ui.models.plan_view import PlanView
-from gpu_studio.ui.models.strips import said_of_all, strips_of
+from gpu_studio.ui.models.plan.edits.carving import Carved, change_of, equal_change
+from gpu_studio.ui.models.plan.plan_view import PlanView
+from gpu_studio.ui.models.plan.strips import said_of_all, strips_of
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.card import Card
+from gpu_studio.ui.widgets.carving.strip_list import StripList
 from gpu_studio.ui.widgets.labels import Label
 from gpu_studio.ui.widgets.problem_line import ProblemLine
-from gpu_studio.ui.widgets.strip_list import StripList
 
 HIGHEST = 168
 

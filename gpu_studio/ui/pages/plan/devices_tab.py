@@ -6,8 +6,8 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu_studio.plan.logical import CPU
-from gpu_studio.ui.models.plan_view import PlanView
-from gpu_studio.ui.models.strips import Strip, all_strips, said_of_all
+from gpu_studio.ui.models.plan.plan_view import PlanView
+from gpu_studio.ui.models.plan.strips import Strip, all_strips, said_of_all
 from gpu_studio.ui.pages.plan.card_editor import CardEditor
 from gpu_studio.ui.pages.plan.cpu_editor import CpuEditor
 from gpu_studio.ui.pages.plan.device_list import DeviceList

@@ -6,15 +6,15 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from gpu_studio.plan.strategies import STRATEGY_FACTS, title_of, why_not
-from gpu_studio.ui.models.edits.distribution import set_strategy
-from gpu_studio.ui.models.plan_view import Change, PlanView
-from gpu_studio.ui.models.strategy_words import in_brief
+from gpu_studio.ui.models.plan.edits.distribution import set_strategy
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.strategy_words import in_brief
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.card import Card
-from gpu_studio.ui.widgets.choosable import ChoiceGroup
+from gpu_studio.ui.widgets.choosing.choosable import ChoiceGroup
+from gpu_studio.ui.widgets.choosing.tile import Tile
 from gpu_studio.ui.widgets.labels import Paragraph
-from gpu_studio.ui.widgets.tile import Tile
 
 COLUMNS = 4
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtWidgets import QWidget
 
-from gpu_studio.ui.models.plan_facts import FactsReader
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
 from gpu_studio.ui.units import sentence
 from gpu_studio.ui.widgets.note import Note
 from gpu_studio.ui.widgets.notice import Tone

@@ -7,7 +7,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from gpu_studio.plan import Plan, PlanError, dumps, loads
-from gpu_studio.ui.models.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.button import ActionButton

@@ -11,18 +11,18 @@ from PySide6.QtWidgets import QApplication, QStackedWidget, QVBoxLayout, QWidget
 from gpu_studio.placement.schedule import Timeline
 from gpu_studio.placement.search import Objective
 from gpu_studio.plan import Problem, logical_devices
-from gpu_studio.ui.models.edits.placing import take_off, use_instead
-from gpu_studio.ui.models.lanes.forecast import Forecast, better
-from gpu_studio.ui.models.lanes.measured_reader import MeasuredReader
-from gpu_studio.ui.models.lanes.placing_job import Outcome, Wish, placed_for
-from gpu_studio.ui.models.lanes.scene import Scene, scene_of
-from gpu_studio.ui.models.lanes.step_maker import StepMaker
-from gpu_studio.ui.models.lanes.step_rows import measured_picture, predicted_picture
-from gpu_studio.ui.models.lanes.words import faster_in_words, label_of
-from gpu_studio.ui.models.lanes.worker import Worker
-from gpu_studio.ui.models.plan_facts import FactsReader
-from gpu_studio.ui.models.plan_view import Change, PlanView
-from gpu_studio.ui.models.times_reader import TimesReader
+from gpu_studio.ui.models.plan.edits.placing import take_off, use_instead
+from gpu_studio.ui.models.plan.lanes.forecast import Forecast, better
+from gpu_studio.ui.models.plan.lanes.measured_reader import MeasuredReader
+from gpu_studio.ui.models.plan.lanes.placing_job import Outcome, Wish, placed_for
+from gpu_studio.ui.models.plan.lanes.scene import Scene, scene_of
+from gpu_studio.ui.models.plan.lanes.step_maker import StepMaker
+from gpu_studio.ui.models.plan.lanes.step_rows import measured_picture, predicted_picture
+from gpu_studio.ui.models.plan.lanes.words import faster_in_words, label_of
+from gpu_studio.ui.models.plan.lanes.worker import Worker
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.times_reader import TimesReader
 from gpu_studio.ui.pages.plan.facts_bar import FactsBar
 from gpu_studio.ui.pages.plan.lanes.crossings import Crossings
 from gpu_studio.ui.pages.plan.lanes.start_panel import StartPanel

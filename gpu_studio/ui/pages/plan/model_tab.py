@@ -8,15 +8,15 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gpu_studio.placement.model_graph import ModelGraph
 from gpu_studio.plan.catalogue import MODELS
-from gpu_studio.ui.models.layers_model import LayersModel, totals
-from gpu_studio.ui.models.plan_facts import FactsReader
-from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.models.plan.layers_model import LayersModel, totals
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
+from gpu_studio.ui.models.plan.plan_view import PlanView
 from gpu_studio.ui.pages.plan.facts_bar import FactsBar
 from gpu_studio.ui.pages.plan.source_form import Source, SourceForm, ask_for_file
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.labels import Elided, Label
 from gpu_studio.ui.widgets.scrolled import Scrolled
-from gpu_studio.ui.widgets.table import HEADER, Table
+from gpu_studio.ui.widgets.tables.table import HEADER, Table
 
 _WIDTHS = {1: 132, 2: 100, 3: 96, 4: 80, 5: 72}
 _NARROW_WIDTHS = {1: 92, 2: 80, 3: 96, 4: 74, 5: 66}

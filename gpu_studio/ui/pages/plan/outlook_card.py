@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from gpu_studio.hardware.topology import Topology
 from gpu_studio.placement.plan_facts import PlanFacts
-from gpu_studio.ui.models.checkup import Checkup
-from gpu_studio.ui.models.concerns import Concern, Obstacles, warnings
-from gpu_studio.ui.models.outlook import Prospect, facts, prospects
-from gpu_studio.ui.models.plan_facts import FactsReader
-from gpu_studio.ui.models.plan_view import Change, PlanView
+from gpu_studio.ui.models.devices.checkup import Checkup
+from gpu_studio.ui.models.plan.concerns import Concern, Obstacles, warnings
+from gpu_studio.ui.models.plan.outlook import Prospect, facts, prospects
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
 from gpu_studio.ui.pages.plan.facts_bar import FactsBar
 from gpu_studio.ui.pages.plan.form.tab_order import follow_layout
 from gpu_studio.ui.theme.manager import ThemeManager

@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from gpu_studio.plan import Plan
 from gpu_studio.plan.options import Entry
-from gpu_studio.ui.models.edits.plan_path import with_value
-from gpu_studio.ui.models.edits.sources import choose_source, given_sources, relative_path, set_source
-from gpu_studio.ui.models.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.edits.plan_path import with_value
+from gpu_studio.ui.models.plan.edits.sources import choose_source, given_sources, relative_path, set_source
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
 from gpu_studio.ui.pages.plan.form.field import Field
 from gpu_studio.ui.pages.plan.form.form import Form
 from gpu_studio.ui.pages.plan.form.option_rows import OptionRows

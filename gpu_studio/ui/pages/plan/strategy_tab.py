@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from gpu_studio.hardware.topology import Topology
 from gpu_studio.plan.strategies import STRATEGY_FACTS, StrategyFacts, title_of, why_not
-from gpu_studio.ui.models.checkup import Checkup
-from gpu_studio.ui.models.plan_facts import FactsReader
-from gpu_studio.ui.models.plan_view import PlanView
-from gpu_studio.ui.models.strategy_scene import scene_of
+from gpu_studio.ui.models.devices.checkup import Checkup
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
+from gpu_studio.ui.models.plan.plan_view import PlanView
+from gpu_studio.ui.models.plan.strategy_scene import scene_of
 from gpu_studio.ui.pages.plan.strategy.section import Known, Section
 from gpu_studio.ui.pages.plan.strategy.sections import (
     AllReduce,

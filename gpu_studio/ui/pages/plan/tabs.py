@@ -8,8 +8,8 @@ from pathlib import Path
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.ui.action_set import ActionSet
-from gpu_studio.ui.models.checkup import Checkup
-from gpu_studio.ui.models.plan_facts import FactsReader
+from gpu_studio.ui.models.devices.checkup import Checkup
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
 from gpu_studio.ui.pages.plan.workspace import Workspace
 from gpu_studio.ui.theme.manager import ThemeManager
 

@@ -11,11 +11,11 @@ from gpu_studio.plan import Data, Model, Problem
 from gpu_studio.plan.catalogue import DATA, MODELS, OPTIMIZERS
 from gpu_studio.plan.limits import TRAINING_LIMITS
 from gpu_studio.plan.problems import shown
-from gpu_studio.ui.models.data_words import data_in_short
-from gpu_studio.ui.models.edits.training import set_optimizer, set_training
-from gpu_studio.ui.models.layers_model import totals, widths
-from gpu_studio.ui.models.plan_facts import FactsReader
-from gpu_studio.ui.models.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.data_words import data_in_short
+from gpu_studio.ui.models.plan.edits.training import set_optimizer, set_training
+from gpu_studio.ui.models.plan.layers_model import totals, widths
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import sentence

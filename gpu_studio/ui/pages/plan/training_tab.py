@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from gpu_studio.ui.models.plan_facts import FactsReader
-from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
+from gpu_studio.ui.models.plan.plan_view import PlanView
 from gpu_studio.ui.pages.plan.lines import Lines
 from gpu_studio.ui.pages.plan.training.keeping_form import CheckpointForm, StoppingForm
 from gpu_studio.ui.pages.plan.training.metrics_form import LossForm

@@ -12,14 +12,14 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QActionGroup, QResizeEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
-from gpu_studio.runs.curves import LOSS, Curve
+from gpu_studio.runs.reading.curves import LOSS, Curve
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.run_names import short_names
+from gpu_studio.ui.models.runs.run_names import short_names
 from gpu_studio.ui.settings import RUNS_AXIS, Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID, Tokens
-from gpu_studio.ui.widgets.choice_option import ChoiceOption
-from gpu_studio.ui.widgets.option import Option
+from gpu_studio.ui.widgets.choosing.choice_option import ChoiceOption
+from gpu_studio.ui.widgets.choosing.option import Option
 from gpu_studio.ui.widgets.plots.count_ruler import CountRuler
 from gpu_studio.ui.widgets.plots.curve import Style
 from gpu_studio.ui.widgets.plots.decimate import Array

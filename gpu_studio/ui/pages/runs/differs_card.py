@@ -9,16 +9,16 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPalette, QPen, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from gpu_studio.runs.comparison import Comparison, Row, metric_names
-from gpu_studio.ui.models.comparison_model import COLOUR_ROLE, IS_BEST_ROLE, IS_FIELD_ROLE, ComparisonModel
-from gpu_studio.ui.models.run_summary import metric_words
+from gpu_studio.runs.results.comparison import Comparison, Row, metric_names
+from gpu_studio.ui.models.runs.comparison_model import COLOUR_ROLE, IS_BEST_ROLE, IS_FIELD_ROLE, ComparisonModel
+from gpu_studio.ui.models.runs.run_summary import metric_words
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.button import Button
 from gpu_studio.ui.widgets.card import Card
 from gpu_studio.ui.widgets.fields.switch import Switch
 from gpu_studio.ui.widgets.labels import Label
-from gpu_studio.ui.widgets.table import HEADER, Table
+from gpu_studio.ui.widgets.tables.table import HEADER, Table
 
 _NAMES, _LEAST = (150, 196), 116
 _SHARE_OF_NAMES = 0.36

@@ -9,14 +9,14 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QActionGroup, QKeyEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLineEdit, QMenu, QWidget
 
-from gpu_studio.ui.models.run_filter import CHIPS, HELP, Chip, RunFilter, parse
-from gpu_studio.ui.models.run_order import Order
+from gpu_studio.ui.models.runs.run_filter import CHIPS, HELP, Chip, RunFilter, parse
+from gpu_studio.ui.models.runs.run_order import Order
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import number
+from gpu_studio.ui.widgets.choosing.option import Option
 from gpu_studio.ui.widgets.labels import Label
-from gpu_studio.ui.widgets.option import Option
 
 _PAUSE_MS = 120
 _SEARCH_WIDTH = 220

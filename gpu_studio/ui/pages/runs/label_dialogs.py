@@ -9,12 +9,12 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLineEdit, QPlainTextEdit, QWidget
 
 from gpu_studio.runs.labels import LONGEST_NOTE, LONGEST_TAG, Labels, split_tags
-from gpu_studio.ui.models.label_changes import shared_note, shared_tags
-from gpu_studio.ui.models.run_row import RunRow
+from gpu_studio.ui.models.runs.label_changes import shared_note, shared_tags
+from gpu_studio.ui.models.runs.run_row import RunRow
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.units import plural
+from gpu_studio.ui.widgets.asking.dialogs import Dialog
 from gpu_studio.ui.widgets.button import Button
-from gpu_studio.ui.widgets.dialogs import Dialog
 from gpu_studio.ui.widgets.labels import Paragraph
 
 _WIDTH = 460

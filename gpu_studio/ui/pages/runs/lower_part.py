@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
-from gpu_studio.runs.comparison import Comparison, compare
-from gpu_studio.runs.curves import LOSS
-from gpu_studio.runs.run_figures import RunFigures
+from gpu_studio.runs.reading.curves import LOSS
+from gpu_studio.runs.results.comparison import Comparison, compare
+from gpu_studio.runs.results.run_figures import RunFigures
 from gpu_studio.ui.action_set import ActionSet
-from gpu_studio.ui.models.figures_reader import FiguresReader
-from gpu_studio.ui.models.run_colours import RunColours
-from gpu_studio.ui.models.run_names import names_apart
-from gpu_studio.ui.models.run_permissions import MOST_COMPARED
-from gpu_studio.ui.models.run_row import RunRow
+from gpu_studio.ui.models.runs.figures_reader import FiguresReader
+from gpu_studio.ui.models.runs.run_colours import RunColours
+from gpu_studio.ui.models.runs.run_names import names_apart
+from gpu_studio.ui.models.runs.run_permissions import MOST_COMPARED
+from gpu_studio.ui.models.runs.run_row import RunRow
 from gpu_studio.ui.pages.runs.curves_card import CurvesCard, RunCurve
 from gpu_studio.ui.pages.runs.differs_card import DiffersCard
 from gpu_studio.ui.pages.runs.summary_card import SummaryCard

@@ -7,13 +7,13 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QSizePolicy, QWidget
 
 from gpu_studio.ui.action_set import ActionSet
-from gpu_studio.ui.models.queue_model import QueueModel
-from gpu_studio.ui.queue_control import QueueControl
+from gpu_studio.ui.control.queue_control import QueueControl
+from gpu_studio.ui.models.runs.queue_model import QueueModel
 from gpu_studio.ui.units import plural
 from gpu_studio.ui.widgets.button import ActionButton
 from gpu_studio.ui.widgets.card import Card
 from gpu_studio.ui.widgets.labels import Label
-from gpu_studio.ui.widgets.table import HEADER, ROW, Table
+from gpu_studio.ui.widgets.tables.table import HEADER, ROW, Table
 
 MOST_ROWS, FEWEST_ROWS = 4, 2
 LOW = 700

@@ -8,9 +8,9 @@ from PySide6.QtCore import QItemSelection, QItemSelectionModel, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QWidget
 
-from gpu_studio.ui.models.run_order import KEYS, Order
-from gpu_studio.ui.models.run_row import RunRow
-from gpu_studio.ui.models.runs_model import (
+from gpu_studio.ui.models.runs.run_order import KEYS, Order
+from gpu_studio.ui.models.runs.run_row import RunRow
+from gpu_studio.ui.models.runs.runs_model import (
     BEST,
     COLUMNS,
     DURATION,
@@ -24,8 +24,8 @@ from gpu_studio.ui.models.runs_model import (
     RunsModel,
 )
 from gpu_studio.ui.theme.manager import ThemeManager
-from gpu_studio.ui.widgets.run_cells import BestCell, CurveCell, MarkCell, NameCell, StateCell
-from gpu_studio.ui.widgets.table import Table
+from gpu_studio.ui.widgets.tables.run_cells import BestCell, CurveCell, MarkCell, NameCell, StateCell
+from gpu_studio.ui.widgets.tables.table import Table
 
 _WIDE = {MARK: 40, RUN: 204, STARTED: 118, DURATION: 114, BEST: 112, MEMORY: 106, ENERGY: 78, LOSS: 140}
 _NARROW = {MARK: 36, RUN: 190, STARTED: 112, DURATION: 114, BEST: 110, MEMORY: 108, ENERGY: 76, LOSS: 96}

@@ -8,10 +8,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPlainTextEdit, QWidget
 
-from gpu_studio.runs.run_figures import RunFigures
+from gpu_studio.runs.results.run_figures import RunFigures
 from gpu_studio.ui.action_set import ActionSet
-from gpu_studio.ui.models.run_row import RunRow
-from gpu_studio.ui.models.run_summary import Group, summary_groups
+from gpu_studio.ui.models.runs.run_row import RunRow
+from gpu_studio.ui.models.runs.run_summary import Group, summary_groups
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import THIN

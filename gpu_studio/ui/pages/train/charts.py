@@ -8,8 +8,8 @@ from PySide6.QtCore import QElapsedTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from gpu_studio.runs.history import History
-from gpu_studio.ui.models.live_run import LiveRun
+from gpu_studio.runs.reading.history import History
+from gpu_studio.ui.models.train.live_run import LiveRun
 from gpu_studio.ui.pages.train.device_plot import DevicePlot
 from gpu_studio.ui.pages.train.loss_plot import LossPlot
 from gpu_studio.ui.pages.train.marks import marks, marks_version, pauses, throttled

@@ -11,13 +11,13 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from gpu_studio.runs.checkpoints import SavedCheckpoint
 from gpu_studio.runs.directory import slug
-from gpu_studio.runs.evaluations import Evaluation, evaluations, keep
 from gpu_studio.runs.events import Checkpoint
-from gpu_studio.runs.history import Level
+from gpu_studio.runs.reading.history import Level
+from gpu_studio.runs.results.evaluations import Evaluation, evaluations, keep
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.checkpoint_jobs import CheckpointJobs, Job
-from gpu_studio.ui.models.checkpoints_model import CheckpointsModel, in_short
-from gpu_studio.ui.models.live_run import LiveRun
+from gpu_studio.ui.models.train.checkpoint_jobs import CheckpointJobs, Job
+from gpu_studio.ui.models.train.checkpoints_model import CheckpointsModel, in_short
+from gpu_studio.ui.models.train.live_run import LiveRun
 from gpu_studio.ui.pages.train.checkpoints_pane import CheckpointsPane
 
 FILTER = "Keras model (*.keras)"

@@ -9,12 +9,12 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QMenu, QWidget
 
 from gpu_studio.runs.events import Checkpoint
-from gpu_studio.ui.models.checkpoints_model import EVALUATED, CheckpointsModel
+from gpu_studio.ui.models.train.checkpoints_model import EVALUATED, CheckpointsModel
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.button import Button
 from gpu_studio.ui.widgets.painted_line import PaintedLine
-from gpu_studio.ui.widgets.table import HEADER, ROW, Table
+from gpu_studio.ui.widgets.tables.table import HEADER, ROW, Table
 
 _WIDTHS = {0: 132, 1: 72, 2: 80, 3: 78, 4: 72, 5: 80, 6: 96}
 _ROWS = 4

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Signal
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
-from gpu_studio.ui.models.checkpoints_model import CheckpointsModel
-from gpu_studio.ui.models.live_run import LiveRun
+from gpu_studio.ui.models.train.checkpoints_model import CheckpointsModel
+from gpu_studio.ui.models.train.live_run import LiveRun
 from gpu_studio.ui.pages.train.checkpoints_desk import CheckpointsDesk
 from gpu_studio.ui.pages.train.checkpoints_pane import CheckpointsPane
 from gpu_studio.ui.pages.train.log_file import LogFile

@@ -8,10 +8,10 @@ from typing import Final
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTabBar, QWidget
 
-from gpu_studio.runs.history import History
-from gpu_studio.runs.run_cards import run_cards
-from gpu_studio.ui.models.card_figures import Figure
-from gpu_studio.ui.models.card_record import CardRecord
+from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.results.run_cards import run_cards
+from gpu_studio.ui.models.train.card_figures import Figure
+from gpu_studio.ui.models.train.card_record import CardRecord
 from gpu_studio.ui.pages.train.drawing import Drawing
 from gpu_studio.ui.pages.train.figure_lines import figure_drawing
 from gpu_studio.ui.pages.train.hidden_curves import remember_hidden
@@ -19,7 +19,7 @@ from gpu_studio.ui.pages.train.memory_lines import memory_drawing
 from gpu_studio.ui.settings import Setting, Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
-from gpu_studio.ui.widgets.option import Option
+from gpu_studio.ui.widgets.choosing.option import Option
 from gpu_studio.ui.widgets.painted_line import PaintedLine
 from gpu_studio.ui.widgets.plots.gestures import HELP
 from gpu_studio.ui.widgets.plots.marks import Span

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
-from gpu_studio.runs.run_cards import RunCard
-from gpu_studio.ui.models.card_figures import HOST, Figure
-from gpu_studio.ui.models.card_record import CardRecord
+from gpu_studio.runs.results.run_cards import RunCard
+from gpu_studio.ui.models.train.card_figures import HOST, Figure
+from gpu_studio.ui.models.train.card_record import CardRecord
 from gpu_studio.ui.theme.palette import mix
 from gpu_studio.ui.theme.tokens import Tokens
 from gpu_studio.ui.widgets.plots.backdrop import Limit

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpu_studio.hardware.picture import CardNow
-from gpu_studio.runs.history import History
-from gpu_studio.runs.run_cards import RunCard, run_cards, uses_cards
-from gpu_studio.ui.models.card_figures import HOST, Figure
-from gpu_studio.ui.models.card_readout import TEXTS
-from gpu_studio.ui.models.card_record import CardRecord
+from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.results.run_cards import RunCard, run_cards, uses_cards
+from gpu_studio.ui.models.train.card_figures import HOST, Figure
+from gpu_studio.ui.models.train.card_readout import TEXTS
+from gpu_studio.ui.models.train.card_record import CardRecord
 from gpu_studio.ui.pages.train.drawing import (
     CPU_OF_HOST,
     Drawing,

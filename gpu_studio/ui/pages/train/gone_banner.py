@@ -7,7 +7,7 @@ from typing import Final
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
-from gpu_studio.ui.models.live_run import LiveRun
+from gpu_studio.ui.models.train.live_run import LiveRun
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.button import Button
 from gpu_studio.ui.widgets.labels import Paragraph

@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QVBoxLayout, QWi
 
 from gpu_studio.runs.events import State
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.eta import SettledEta
-from gpu_studio.ui.models.headline import headline
-from gpu_studio.ui.models.live_run import LiveRun
+from gpu_studio.ui.models.train.eta import SettledEta
+from gpu_studio.ui.models.train.headline import headline
+from gpu_studio.ui.models.train.live_run import LiveRun
 from gpu_studio.ui.pages.train.thin_bar import ThinBar
 from gpu_studio.ui.theme.icons import icon
 from gpu_studio.ui.theme.manager import ThemeManager

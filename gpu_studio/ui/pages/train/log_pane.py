@@ -8,16 +8,16 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QStackedWidget, QVBoxLayout, QWidget
 
-from gpu_studio.runs.history import Level
-from gpu_studio.ui.models.live_run import LiveRun
-from gpu_studio.ui.models.output_log import SLICES, OutputLog, level_of
+from gpu_studio.runs.reading.history import Level
+from gpu_studio.ui.models.train.live_run import LiveRun
+from gpu_studio.ui.models.train.output_log import SLICES, OutputLog, level_of
 from gpu_studio.ui.pages.train.find_bar import FindBar
 from gpu_studio.ui.pages.train.log_search import selected_words, step
 from gpu_studio.ui.pages.train.log_view import Line, LogView, told
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
-from gpu_studio.ui.widgets.choice_option import ChoiceOption
-from gpu_studio.ui.widgets.option import Option
+from gpu_studio.ui.widgets.choosing.choice_option import ChoiceOption
+from gpu_studio.ui.widgets.choosing.option import Option
 
 EVENTS, OUTPUT = "events", "output"
 _SOURCES = {EVENTS: "events", OUTPUT: "trainer.log"}

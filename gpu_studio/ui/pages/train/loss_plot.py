@@ -6,7 +6,7 @@ import math
 
 from PySide6.QtWidgets import QWidget
 
-from gpu_studio.runs.history import History
+from gpu_studio.runs.reading.history import History
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.pages.train.hidden_curves import remember_hidden
 from gpu_studio.ui.pages.train.smoothing_option import MOST, SmoothingOption
@@ -14,8 +14,8 @@ from gpu_studio.ui.settings import Setting, Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.palette import mix
 from gpu_studio.ui.theme.tokens import Tokens
-from gpu_studio.ui.widgets.choice_option import ChoiceOption
-from gpu_studio.ui.widgets.option import Option
+from gpu_studio.ui.widgets.choosing.choice_option import ChoiceOption
+from gpu_studio.ui.widgets.choosing.option import Option
 from gpu_studio.ui.widgets.plots.curve import Style
 from gpu_studio.ui.widgets.plots.legend import Entry
 from gpu_studio.ui.widgets.plots.scale import LINEAR, LOG

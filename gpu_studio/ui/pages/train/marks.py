@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 
 from gpu_studio.runs.events import Checkpoint
-from gpu_studio.runs.history import History
-from gpu_studio.runs.run_cards import RunCard, run_cards
+from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.results.run_cards import RunCard, run_cards
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.card_record import CardRecord
+from gpu_studio.ui.models.train.card_record import CardRecord
 from gpu_studio.ui.units import duration
 from gpu_studio.ui.widgets.plots.decimate import Array, Indices
 from gpu_studio.ui.widgets.plots.marks import MarkKind, Marks, Span

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpu_studio.runs.history import History
-from gpu_studio.runs.run_cards import run_cards, uses_cards
+from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.results.run_cards import run_cards, uses_cards
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.card_record import CardRecord
-from gpu_studio.ui.models.memory_now import DeviceMemoryNow, memory_now
+from gpu_studio.ui.models.train.card_record import CardRecord
+from gpu_studio.ui.models.train.memory_now import DeviceMemoryNow, memory_now
 from gpu_studio.ui.pages.train.drawing import (
     Drawing,
     Line,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QWidget
 
-from gpu_studio.runs.history import History
+from gpu_studio.runs.reading.history import History
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.pages.train.hidden_curves import remember_hidden
 from gpu_studio.ui.pages.train.loss_plot import validation

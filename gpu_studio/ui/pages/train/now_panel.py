@@ -6,14 +6,14 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from gpu_studio.ui.models.memory_now import DeviceMemoryNow
-from gpu_studio.ui.models.readout import Readout
+from gpu_studio.ui.models.train.memory_now import DeviceMemoryNow
+from gpu_studio.ui.models.train.readout import Readout
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.card import Card
 from gpu_studio.ui.widgets.device_meter import DeviceMeter
 from gpu_studio.ui.widgets.labels import Label
-from gpu_studio.ui.widgets.value_table import ValueTable
+from gpu_studio.ui.widgets.tables.value_table import ValueTable
 
 WIDTH = 230
 NOW, ENDED = "NOW", "AT THE END"

@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from gpu_studio.ui.models.outcome import Outcome
+from gpu_studio.ui.models.train.outcome import Outcome
 from gpu_studio.ui.pages.train.mend_row import MendRow
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.button import Button

@@ -8,13 +8,13 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from gpu_studio.runs.events import Placement, Timeline
-from gpu_studio.runs.history import History
-from gpu_studio.runs.placement_words import choice, headline
-from gpu_studio.runs.placements import Judgement, judged
+from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.reading.placement_words import choice, headline
+from gpu_studio.runs.reading.placements import Judgement, judged
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.device_place import places
-from gpu_studio.ui.models.lanes.step_rows import measured_picture
-from gpu_studio.ui.models.placement_rows import (
+from gpu_studio.ui.models.plan.lanes.step_rows import measured_picture
+from gpu_studio.ui.models.train.placement_rows import (
     ASKED,
     BETWEEN,
     BYTES,
@@ -28,12 +28,12 @@ from gpu_studio.ui.models.placement_rows import (
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import number
-from gpu_studio.ui.widgets.copy_rows import let_copy
 from gpu_studio.ui.widgets.labels import Elided
 from gpu_studio.ui.widgets.lanes.timeline_view import StepView
 from gpu_studio.ui.widgets.note import Note
-from gpu_studio.ui.widgets.spot_cells import SignCell, SpotsCell
-from gpu_studio.ui.widgets.table import HEADER, Table
+from gpu_studio.ui.widgets.tables.copy_rows import let_copy
+from gpu_studio.ui.widgets.tables.spot_cells import SignCell, SpotsCell
+from gpu_studio.ui.widgets.tables.table import HEADER, Table
 
 _ROW = 28
 _MOST_ROWS, _CROSSING_ROWS = 7, 3

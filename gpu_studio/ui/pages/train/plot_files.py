@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from gpu_studio.runs.directory import slug
 from gpu_studio.runs.files import write_private
-from gpu_studio.ui.models.live_run import LiveRun
-from gpu_studio.ui.models.plot_table import Column, PlotTable
+from gpu_studio.ui.models.train.live_run import LiveRun
+from gpu_studio.ui.models.train.plot_table import Column, PlotTable
 from gpu_studio.ui.pages.train.gathering import Gathering
 from gpu_studio.ui.settings import Setting, Settings
 from gpu_studio.ui.units import plural

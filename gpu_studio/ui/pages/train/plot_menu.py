@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QMenu
 from gpu_studio.ui.pages.train.mark_key import MarkKey
 from gpu_studio.ui.pages.train.plot_files import Kind, PlotFiles
 from gpu_studio.ui.theme.manager import ThemeManager
-from gpu_studio.ui.widgets.option import Option
+from gpu_studio.ui.widgets.choosing.option import Option
 from gpu_studio.ui.widgets.plots.canvas import LEFT, TOP
 from gpu_studio.ui.widgets.plots.time_plot import TimePlot
 from gpu_studio.ui.widgets.plots.time_view import TimeView

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QMenu, QSlider, QWidget, QWidgetAction
 
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
-from gpu_studio.ui.widgets.option import Option
+from gpu_studio.ui.widgets.choosing.option import Option
 
 MOST: Final = 0.99
 USUAL: Final = (0.0, 0.3, 0.6, 0.9, 0.97, 0.99)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
-from gpu_studio.ui.models.stopper import Stopper
+from gpu_studio.ui.models.train.stopper import Stopper
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.button import Button
 from gpu_studio.ui.widgets.labels import Paragraph

@@ -9,7 +9,7 @@ from PySide6.QtCore import QStringListModel, Qt, Signal
 from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QCompleter, QLineEdit, QWidget
 
-from gpu_studio.ui.models.typed_values import read_real, write_number
+from gpu_studio.ui.models.plan.typed_values import read_real, write_number
 from gpu_studio.ui.theme.fonts import FontRole, font
 from gpu_studio.ui.widgets.fields.marking import mark
 

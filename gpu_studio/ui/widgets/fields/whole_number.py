@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QAbstractSpinBox, QWidget
 
-from gpu_studio.ui.models.typed_values import read_whole, write_number
+from gpu_studio.ui.models.plan.typed_values import read_whole, write_number
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.widgets.fields.marking import mark
 

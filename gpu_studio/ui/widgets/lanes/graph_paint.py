@@ -6,7 +6,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
 from gpu_studio.plan.problems import listed
-from gpu_studio.ui.models.lanes.graph_picture import Edge, Node, Picture
+from gpu_studio.ui.models.plan.lanes.graph_picture import Edge, Node, Picture
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.palette import mix
 from gpu_studio.ui.theme.tokens import Tokens

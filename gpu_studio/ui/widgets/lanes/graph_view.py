@@ -17,8 +17,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
 from gpu_studio.placement.model_graph import ModelGraph
-from gpu_studio.ui.models.lanes.board import Board
-from gpu_studio.ui.models.lanes.graph_picture import Node, Picture, picture_of
+from gpu_studio.ui.models.plan.lanes.board import Board
+from gpu_studio.ui.models.plan.lanes.graph_picture import Node, Picture, picture_of
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.lanes.graph_paint import STEP, box_of, draw_edge, draw_node, height_of
 from gpu_studio.ui.widgets.lanes.lane_keys import digit, kept

@@ -6,11 +6,11 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QDrag, QResizeEvent
 from PySide6.QtWidgets import QScrollArea, QWidget
 
-from gpu_studio.ui.models.edits.placing import take_off
-from gpu_studio.ui.models.lanes.board import OPEN, Board, Lane
-from gpu_studio.ui.models.lanes.drops import Drop, Ground, Verdict, verdict
-from gpu_studio.ui.models.lanes.mime import carrying
-from gpu_studio.ui.models.plan_view import Change
+from gpu_studio.ui.models.plan.edits.placing import take_off
+from gpu_studio.ui.models.plan.lanes.board import OPEN, Board, Lane
+from gpu_studio.ui.models.plan.lanes.drops import Drop, Ground, Verdict, verdict
+from gpu_studio.ui.models.plan.lanes.mime import carrying
+from gpu_studio.ui.models.plan.plan_view import Change
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.units import plural
 from gpu_studio.ui.widgets.lanes.carried_label import label_of

@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.lanes.board import Lane
+from gpu_studio.ui.models.plan.lanes.board import Lane
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.bar import draw_bar

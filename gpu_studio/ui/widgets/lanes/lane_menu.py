@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu, QWidget
 
-from gpu_studio.ui.models.lanes.board import OPEN, Lane
-from gpu_studio.ui.models.lanes.drops import Drop, Verdict
+from gpu_studio.ui.models.plan.lanes.board import OPEN, Lane
+from gpu_studio.ui.models.plan.lanes.drops import Drop, Verdict
 
 
 def lane_menu(

@@ -17,9 +17,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from gpu_studio.ui.models.lanes.board import OPEN, Lane
-from gpu_studio.ui.models.lanes.drops import Drop, Verdict
-from gpu_studio.ui.models.lanes.mime import FORMAT, carried
+from gpu_studio.ui.models.plan.lanes.board import OPEN, Lane
+from gpu_studio.ui.models.plan.lanes.drops import Drop, Verdict
+from gpu_studio.ui.models.plan.lanes.mime import FORMAT, carried
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.palette import mix

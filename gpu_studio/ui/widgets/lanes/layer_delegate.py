@@ -7,8 +7,8 @@ from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.lanes.board import Item
-from gpu_studio.ui.models.lanes.rows import ITEM
+from gpu_studio.ui.models.plan.lanes.board import Item
+from gpu_studio.ui.models.plan.lanes.rows import ITEM
 from gpu_studio.ui.theme.fonts import FontRole, font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.palette import mix, readable

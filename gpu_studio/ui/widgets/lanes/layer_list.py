@@ -14,7 +14,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QListView, QWidget
 
-from gpu_studio.ui.models.lanes.rows import LaneRows
+from gpu_studio.ui.models.plan.lanes.rows import LaneRows
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.lanes.lane_keys import GONE, digit, held, is_ours, kept

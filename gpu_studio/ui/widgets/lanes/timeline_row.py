@@ -6,8 +6,8 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from gpu_studio.ui.models.lanes.step_rows import Spell, StepRow
-from gpu_studio.ui.models.lanes.tracks import tracks_of
+from gpu_studio.ui.models.plan.lanes.step_rows import Spell, StepRow
+from gpu_studio.ui.models.plan.lanes.tracks import tracks_of
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.palette import mix

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from gpu_studio.ui.models.lanes.step_rows import StepPicture
+from gpu_studio.ui.models.plan.lanes.step_rows import StepPicture
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.labels import Elided
 from gpu_studio.ui.widgets.lanes.timeline_row import TimelineRow

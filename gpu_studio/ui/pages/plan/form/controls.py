@@ -6,7 +6,7 @@ from typing import Any
 
 from gpu_studio.plan.options import Option
 from gpu_studio.plan.writing import inline
-from gpu_studio.ui.models.typed_values import (
+from gpu_studio.ui.models.plan.typed_values import (
     read_real,
     read_toml,
     read_whole,

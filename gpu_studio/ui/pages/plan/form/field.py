@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_studio.plan import Plan
-from gpu_studio.ui.models.edits.plan_path import value_at, with_option, with_value, without_option
-from gpu_studio.ui.models.typed_values import default_in_words
+from gpu_studio.ui.models.plan.edits.plan_path import value_at, with_option, with_value, without_option
+from gpu_studio.ui.models.plan.typed_values import default_in_words
 
 Edit = Callable[[Plan], Plan]
 

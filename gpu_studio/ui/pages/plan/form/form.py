@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gpu_studio.plan.options import Option
-from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.models.plan.plan_view import PlanView
 from gpu_studio.ui.pages.plan.form.controls import control_for
 from gpu_studio.ui.pages.plan.form.field import AnyField, Field, name_in_words
 from gpu_studio.ui.pages.plan.form.row import CONTROL, Row

@@ -8,9 +8,9 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from gpu_studio.ui.models.edits.plan_path import value_at, with_option
-from gpu_studio.ui.models.plan_view import Change, PlanView
-from gpu_studio.ui.models.typed_values import read_toml
+from gpu_studio.ui.models.plan.edits.plan_path import value_at, with_option
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.typed_values import read_toml
 from gpu_studio.ui.pages.plan.form.controls import toml_field
 from gpu_studio.ui.pages.plan.form.row import CONTROL, LABEL
 from gpu_studio.ui.theme.tokens import GRID

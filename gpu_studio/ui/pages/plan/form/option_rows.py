@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gpu_studio.plan.options import Option
 from gpu_studio.plan.problems import path_to, printable
-from gpu_studio.ui.models.edits.plan_path import value_at
-from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.models.plan.edits.plan_path import value_at
+from gpu_studio.ui.models.plan.plan_view import PlanView
 from gpu_studio.ui.pages.plan.form.controls import control_for, toml_field
 from gpu_studio.ui.pages.plan.form.field import OptionField
 from gpu_studio.ui.pages.plan.form.row import Row

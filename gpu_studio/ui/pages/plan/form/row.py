@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from gpu_studio.plan import Problem
-from gpu_studio.ui.models.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
 from gpu_studio.ui.pages.plan.form.field import AnyField, Edit
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import sentence

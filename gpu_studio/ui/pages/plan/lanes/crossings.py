@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from gpu_studio.ui.models.lanes.forecast import Forecast
-from gpu_studio.ui.models.lanes.words import edge_in_words
+from gpu_studio.ui.models.plan.lanes.forecast import Forecast
+from gpu_studio.ui.models.plan.lanes.words import edge_in_words
 from gpu_studio.ui.pages.plan.lines import Lines
 from gpu_studio.ui.units import number
 from gpu_studio.ui.widgets.labels import Label

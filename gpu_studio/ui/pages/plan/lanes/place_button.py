@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QMenu, QWidget
 
-from gpu_studio.ui.models.lanes.placing_job import TIPS, TITLES
+from gpu_studio.ui.models.plan.lanes.placing_job import TIPS, TITLES
 from gpu_studio.ui.widgets.button import Button
 
 

@@ -7,11 +7,11 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from gpu_studio.placement.schedule import Timeline
 from gpu_studio.plan import Placed
-from gpu_studio.ui.models.edits import distribution as edits
-from gpu_studio.ui.models.lanes.forecast import Forecast
-from gpu_studio.ui.models.lanes.words import crossing_in_words, step_in_words
-from gpu_studio.ui.models.plan_view import Change, PlanView
-from gpu_studio.ui.models.times_reader import TimesReader
+from gpu_studio.ui.models.plan.edits import distribution as edits
+from gpu_studio.ui.models.plan.lanes.forecast import Forecast
+from gpu_studio.ui.models.plan.lanes.words import crossing_in_words, step_in_words
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.times_reader import TimesReader
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import sentence
 from gpu_studio.ui.widgets.button import Button

@@ -9,10 +9,10 @@ from gpu_studio.placement.schedule import Timeline
 from gpu_studio.plan import Placed
 from gpu_studio.plan.limits import PLACED_LIMITS
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.edits import distribution as edits
-from gpu_studio.ui.models.lanes.forecast import Forecast
-from gpu_studio.ui.models.lanes.words import bubble_tip
-from gpu_studio.ui.models.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.edits import distribution as edits
+from gpu_studio.ui.models.plan.lanes.forecast import Forecast
+from gpu_studio.ui.models.plan.lanes.words import bubble_tip
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
 from gpu_studio.ui.pages.plan.lanes.place_button import PlaceButton
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.fields import Segments, WholeNumber

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from gpu_studio.hardware.topology import Topology
 from gpu_studio.placement.plan_facts import PlanFacts
-from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.models.plan.plan_view import PlanView
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.labels import Elided, Label
 from gpu_studio.ui.widgets.problem_line import ProblemLine

@@ -8,16 +8,16 @@ from gpu_studio.plan import ALL_REDUCES, Placed, logical_devices
 from gpu_studio.plan.gradients import holding
 from gpu_studio.plan.limits import PLACED_LIMITS
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.edits import distribution as edits
-from gpu_studio.ui.models.links import links_in_words, ways
-from gpu_studio.ui.models.plan_view import Change, PlanView
-from gpu_studio.ui.models.strategy_rows import one_device_rows, parameter_rows, replica_rows
+from gpu_studio.ui.models.devices.links import links_in_words, ways
+from gpu_studio.ui.models.plan.edits import distribution as edits
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.strategy_rows import one_device_rows, parameter_rows, replica_rows
 from gpu_studio.ui.pages.plan.strategy.section import Known, Section
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
-from gpu_studio.ui.widgets.choice_row import ChoiceRow
-from gpu_studio.ui.widgets.choosable import ChoiceGroup
-from gpu_studio.ui.widgets.device_list import DeviceList
+from gpu_studio.ui.widgets.choosing.choice_row import ChoiceRow
+from gpu_studio.ui.widgets.choosing.choosable import ChoiceGroup
+from gpu_studio.ui.widgets.choosing.device_list import DeviceList
 from gpu_studio.ui.widgets.fields import Switch, WholeNumber
 from gpu_studio.ui.widgets.labels import Label, Paragraph
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.models.plan.plan_view import PlanView
 from gpu_studio.ui.pages.plan.form.new_option import NewOption
 from gpu_studio.ui.pages.plan.form.option_rows import OptionRows
 from gpu_studio.ui.theme.tokens import GRID

@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QWidget
 from gpu_studio.plan import Checkpoint, EarlyStopping
 from gpu_studio.plan.limits import CHECKPOINT_LIMITS, EARLY_STOPPING_LIMITS
 from gpu_studio.plan.rules.training_rules import measured
-from gpu_studio.ui.models.edits.training import stop_early
-from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.models.plan.edits.training import stop_early
+from gpu_studio.ui.models.plan.plan_view import PlanView
 from gpu_studio.ui.pages.plan.form.field import Field
 from gpu_studio.ui.pages.plan.form.form import Form
 from gpu_studio.ui.widgets.fields import Choice, Switch

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from gpu_studio.plan.keras_names import LOSSES, METRICS
 from gpu_studio.plan.keras_options import loss_options, metric_options
-from gpu_studio.ui.models.edits.training import add_metric, remove_metric, set_loss, set_metric
-from gpu_studio.ui.models.plan_view import Change, PlanView
+from gpu_studio.ui.models.plan.edits.training import add_metric, remove_metric, set_loss, set_metric
+from gpu_studio.ui.models.plan.plan_view import Change, PlanView
 from gpu_studio.ui.pages.plan.form.field import Field
 from gpu_studio.ui.pages.plan.form.form import Form
 from gpu_studio.ui.pages.plan.form.row import NAME

@@ -10,9 +10,9 @@ from gpu_studio.plan.keras_options import optimizer_options
 from gpu_studio.plan.limits import TRAINING_LIMITS
 from gpu_studio.plan.schedules import Length, rate_of
 from gpu_studio.plan.values import Plan, Training
-from gpu_studio.ui.models.data_words import batches
-from gpu_studio.ui.models.edits.training import set_optimizer, set_schedule
-from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.models.plan.data_words import batches
+from gpu_studio.ui.models.plan.edits.training import set_optimizer, set_schedule
+from gpu_studio.ui.models.plan.plan_view import PlanView
 from gpu_studio.ui.pages.plan.form.field import Field
 from gpu_studio.ui.pages.plan.form.form import Form
 from gpu_studio.ui.pages.plan.form.option_rows import OptionRows

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from gpu_studio.plan import Training, replica_count, replicas, shares_of
 from gpu_studio.plan.limits import TRAINING_LIMITS
-from gpu_studio.ui.models.plan_view import PlanView
+from gpu_studio.ui.models.plan.plan_view import PlanView
 from gpu_studio.ui.pages.plan.form.field import Field
 from gpu_studio.ui.pages.plan.form.form import Form
 from gpu_studio.ui.pages.plan.lines import Lines

@@ -1,0 +1,1 @@
+"""The commands about models and where their layers go."""

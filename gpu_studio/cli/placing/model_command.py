@@ -1,0 +1,144 @@
+"""`model`: the layers of a plan's model, and the memory that a training step takes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from gpu_studio import plan as plans
+from gpu_studio.cli import exit_codes
+from gpu_studio.cli.machine import described_machine, this_machine
+from gpu_studio.cli.output import RefusedError, note, say, say_json
+from gpu_studio.placement.correction import Held, corrected, held_in
+from gpu_studio.placement.memory import DeviceMemory, predict
+from gpu_studio.placement.model_graph import Layer, ModelGraph
+from gpu_studio.placement.plan_facts import PlanFacts, decoded
+from gpu_studio.runs.launch import problems_of
+from gpu_studio.runs.questions.ask import AskError
+from gpu_studio.runs.questions.plan_question import ask_about
+from gpu_studio.runs.questions.times_question import ask_times
+from gpu_studio.runs.wording import size
+
+_FLOPS = ("", "k", "M", "G", "T")
+_WIDTH_OF_A_FILE = 130
+
+
+def model(chosen: argparse.Namespace) -> int:
+    """Show what TensorFlow tells of the plan's model, and hold the memory of a step against each device's limit."""
+    machine = described_machine(chosen.machine) if chosen.machine else this_machine()
+    plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
+    base = chosen.plan.absolute().parent
+    if problems := problems_of(plan, base, machine):
+        raise plans.PlanError(problems, str(chosen.plan))
+    graph, facts = _known(plan, base)
+    if chosen.measured:
+        facts = corrected(facts, _held(plan, base, machine, described=bool(chosen.machine)))
+    memories = [memory for memory in predict(plan, machine, facts) if memory.total]
+    if chosen.json:
+        say_json(document(graph, memories))
+    else:
+        _say(graph, memories, formulas=chosen.formulas)
+    return exit_codes.FAILED if any(memory.fits is False for memory in memories) else exit_codes.OK
+
+
+def _known(plan: plans.Plan, base: Path) -> tuple[ModelGraph, PlanFacts]:
+    try:
+        facts = decoded(ask_about(plan, base, progress=lambda text: note(f"{text}…")))
+    except AskError as error:
+        raise RefusedError(f"TensorFlow did not tell of the model: {error}") from error
+    if wrong := facts.data_error or facts.model_error or facts.training_error:
+        raise RefusedError(" ".join((wrong, *facts.advice, *(facts.model.advice if facts.model else ()))))
+    if facts.graph is None:
+        raise RefusedError("TensorFlow did not tell of the model.")
+    return facts.graph, facts
+
+
+def _held(plan: plans.Plan, base: Path, machine: plans.Machine, *, described: bool) -> dict[str, Held]:
+    """What real steps of the plan held. Raises RefusedError if they cannot be had."""
+    if described:
+        raise RefusedError("Steps are measured on this machine only: leave out --machine, or --measured.")
+    try:
+        answer = ask_times(plan, base, plans.logical_devices(plan, machine), progress=lambda text: note(f"{text}…"))
+        return held_in(answer)
+    except (AskError, ValueError) as error:
+        raise RefusedError(f"No step could be measured: {error} Without --measured it is predicted.") from error
+
+
+def document(graph: ModelGraph, memories: Sequence[DeviceMemory]) -> dict[str, Any]:
+    """Everything, as JSON has it. Bytes and FLOPs of a layer are for one sample."""
+    return {
+        "model": graph.name,
+        "parameters": graph.parameters,
+        "trainable": graph.trainable,
+        "layers": [asdict(layer) for layer in graph.layers],
+        "devices": [asdict(memory) | {"fits": memory.fits} for memory in memories],
+    }
+
+
+def _say(graph: ModelGraph, memories: Sequence[DeviceMemory], *, formulas: bool) -> None:
+    console = Console()
+    wide = console if console.is_terminal else Console(width=_WIDTH_OF_A_FILE)
+    wide.print(layer_table(graph.layers), highlight=False)
+    say(f"{graph.name}: {graph.parameters:,} parameters, of which {graph.trainable:,} are trained")
+    say()
+    wide.print(memory_table(memories), highlight=False)
+    for memory in memories if formulas else ():
+        say(f"{memory.device}: {memory.total_formula}")
+        for name, part in memory.parts:
+            say(f"  {name}: {part.formula}")
+
+
+def layer_table(layers: Sequence[Layer]) -> Table:
+    """The layers in the order in which they run; activations and FLOPs are for one sample."""
+    columns = ("output", "parameters", "weights", "kept", "forward", "backward")
+    table = _table(("layer", "class"), columns)
+    for layer in layers:
+        shape = " × ".join("?" if axis is None else str(axis) for axis in layer.output_shape)
+        work = (flops(layer.flops_forward), flops(layer.flops_backward))
+        table.add_row(
+            layer.name,
+            layer.kind,
+            shape,
+            f"{layer.parameters:,}",
+            size(layer.weight_bytes),
+            size(layer.kept_bytes),
+            *work,
+        )
+    return table
+
+
+def memory_table(memories: Sequence[DeviceMemory]) -> Table:
+    """What a step takes on each device that takes part, against its limit."""
+    table = _table(("device",), ("weights", "gradients", "slots", "activations", "other", "total", "limit"))
+    table.add_column("")
+    for memory in memories:
+        parts = (size(part.bytes) for _, part in memory.parts)
+        limit = "none" if memory.limit_bytes is None else size(memory.limit_bytes)
+        verdict = {True: "fits", False: "[bold red]does not fit[/]", None: ""}[memory.fits]
+        table.add_row(memory.device, *parts, size(memory.total), limit, verdict)
+    return table
+
+
+def flops(count: float) -> str:
+    """Floating-point operations: `401.9 kFLOP`; `–` for none."""
+    if not count:
+        return "–"
+    power = 0
+    while count >= 1000 and power < len(_FLOPS) - 1:
+        count, power = count / 1000, power + 1
+    return f"{count:.1f} {_FLOPS[power]}FLOP"
+
+
+def _table(left: Sequence[str], right: Sequence[str]) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in left:
+        table.add_column(title)
+    for title in right:
+        table.add_column(title, justify="right")
+    return table

@@ -1,0 +1,135 @@
+"""`queue …`: plans that wait for their devices."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from gpu_studio import plan as plans
+from gpu_studio.cli import exit_codes
+from gpu_studio.cli.machine import this_machine
+from gpu_studio.cli.output import note, say, say_json, say_table
+from gpu_studio.cli.train.run_prediction import predicted_bytes
+from gpu_studio.plan import Machine, Plan, PlanError
+from gpu_studio.runs.launch import problems_of
+from gpu_studio.runs.paths import runs_dir
+from gpu_studio.runs.queueing.queue import Queue
+from gpu_studio.runs.queueing.queue_choice import in_words
+from gpu_studio.runs.queueing.queue_entry import Entry
+from gpu_studio.runs.queueing.queue_needs import needs_of
+from gpu_studio.runs.queueing.queue_process import ensure_runner
+from gpu_studio.runs.relocation import with_absolute_files
+
+_START_SECONDS = 5.0
+"""A runner that was started for an entry is there after so long."""
+_HEADINGS = ("ID", "PLAN", "NEEDS", "STATE")
+
+
+def queue(chosen: argparse.Namespace) -> int:
+    """Do what `chosen.action` says."""
+    there = Queue(runs_dir(chosen.runs_dir))
+    return _ACTIONS[chosen.action](there, chosen)
+
+
+def _add(there: Queue, chosen: argparse.Namespace) -> int:
+    machine = this_machine()
+    # All of them are looked at before the first is taken: a mistake in the last leaves nothing half done.
+    read = [(_checked(path, chosen.settings, machine), path.absolute().parent) for path in chosen.plans]
+    added = [there.add(plan, base, predicted=predicted_bytes(plan, base, machine)) for plan, base in read]
+    if chosen.hold:
+        for entry in added:
+            there.hold(entry.id)
+    ensure_runner(there.runs)
+    if chosen.json:
+        say_json([entry.id for entry in added])
+    else:
+        for entry in added:
+            say(entry.id)
+        note("They start in the background. See what they wait for with: gpu-studio queue list")
+    return exit_codes.OK
+
+
+def _checked(path: Path, settings: list[str], machine: Machine) -> Plan:
+    plan, folder = plans.with_settings(plans.load(path), settings), path.absolute().parent
+    if problems := problems_of(with_absolute_files(plan, folder), folder, machine):
+        raise PlanError(problems, str(path))
+    return plan
+
+
+def _list(there: Queue, chosen: argparse.Namespace) -> int:
+    entries, machine = there.entries(), this_machine()
+    told = there.waits() if there.has_runner else {}
+    documents = [_document(there, entry, told, machine) for entry in entries]
+    if chosen.json:
+        say_json(documents)
+    elif not entries:
+        note("The queue is empty: add a plan, with: gpu-studio queue add PLAN")
+    else:
+        say_table([_HEADINGS, *((each["id"], each["plan"], each["needs"], each["state"]) for each in documents)])
+        if not there.has_runner and any(entry.added < time.time() - _START_SECONDS for entry in there.startable()):
+            note("Nobody works it off: start that, with: gpu-studio queue run")
+    return exit_codes.OK
+
+
+def _document(there: Queue, entry: Entry, told: dict[str, str], machine: Machine) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "plan": entry.name,
+        "added": entry.added,
+        "needs": _needs(there, entry, machine),
+        "held": entry.held or None,
+        "waits_for": told.get(entry.id),
+        "state": state_of(entry, told),
+    }
+
+
+def _needs(there: Queue, entry: Entry, machine: Machine) -> str:
+    try:
+        return in_words(needs_of(there.plan_of(entry), machine, entry.predicted))
+    except PlanError:
+        return "not known: its plan cannot be read"
+
+
+def state_of(entry: Entry, told: dict[str, str]) -> str:
+    """How an entry is, in words: why it is held, or what it waits for."""
+    if entry.held:
+        return entry.held if entry.held.startswith("held") else f"held: {entry.held}"
+    return told.get(entry.id, "starts next" if entry.now else "waits")
+
+
+def _change(change: Callable[[Queue, str], object], words: str) -> Callable[[Queue, argparse.Namespace], int]:
+    def act(there: Queue, chosen: argparse.Namespace) -> int:
+        entry = there.find(chosen.entry)
+        change(there, entry.id)
+        ensure_runner(there.runs)
+        if chosen.json:
+            say_json([each.id for each in there.entries()])
+        else:
+            note(f"{entry.id} {words}.")
+        return exit_codes.OK
+
+    return act
+
+
+def _run(there: Queue, _chosen: argparse.Namespace) -> int:
+    from gpu_studio.cli.queue.queue_runner import Runner
+
+    if not Runner(there.runs, say).run():
+        note("The queue is being worked off already.")
+    return exit_codes.OK
+
+
+_ACTIONS: dict[str, Callable[[Queue, argparse.Namespace], int]] = {
+    "add": _add,
+    "list": _list,
+    "up": _change(lambda there, name: there.shift(name, -1), "comes earlier"),
+    "down": _change(lambda there, name: there.shift(name, 1), "comes later"),
+    "remove": _change(Queue.remove, "is out of the queue"),
+    "hold": _change(Queue.hold, "is held"),
+    "release": _change(Queue.release, "may start"),
+    "start": _change(Queue.start_now, "starts next"),
+    "run": _run,
+}

@@ -1,0 +1,174 @@
+"""The runner of a queue: starts one plan after another, each when its devices have the memory that it needs."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from gpu_studio import hardware
+from gpu_studio.cli.queue.queue_occupants import Occupants
+from gpu_studio.hardware import accompany
+from gpu_studio.plan import Machine, PlanError
+from gpu_studio.plan.logical import CPU
+from gpu_studio.runs import lock
+from gpu_studio.runs.catalogue import directories
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.launch import Launched, launch
+from gpu_studio.runs.queueing.queue import Queue, QueueError, why
+from gpu_studio.runs.queueing.queue_choice import waits_for
+from gpu_studio.runs.queueing.queue_entry import Entry, noted_in
+from gpu_studio.runs.queueing.queue_needs import Need, needs_of
+from gpu_studio.runs.results import prediction
+from gpu_studio.runs.resume import ResumeError, choose
+from gpu_studio.runs.state import is_live
+
+TICK_SECONDS: Final = 0.5
+MEMORY_SECONDS: Final = 2.0
+"""So often the cards are asked for their free memory while an entry waits for some."""
+LONGEST_SECONDS: Final = 10.0
+"""So often everything is decided anew even if nothing seems to have changed."""
+MACHINE_SECONDS: Final = 60.0
+PROBE_SECONDS: Final = 0.3
+"""For so long the lock is tried: who only looks whether it is held holds it for an instant."""
+
+Say = Callable[[str], None]
+
+
+class Runner:
+    """Works one queue off. `say` is told in a line what is started, what waits for what, and what is held."""
+
+    def __init__(self, runs: Path, say: Say, machine: Callable[[], Machine] | None = None) -> None:
+        self._queue = Queue(runs)
+        self._say = say
+        self._ask = machine or hardware.inventory
+        self._occupants = Occupants(runs)
+        self._processes: list[Launched | subprocess.Popen[bytes]] = []
+        self._machine: tuple[float, Machine] | None = None
+        self._seen: tuple[object, ...] = ()
+        self._waits: dict[str, str] = {}
+        self._wants_memory = False
+
+    def run(self) -> bool:
+        """Work until nothing is left that may start. Returns False at once if another runner is at work."""
+        try:
+            held = lock.take(self._queue.runner_lock, PROBE_SECONDS)
+        except lock.LockHeldError:
+            return False
+        try:
+            self._take_over()
+            pause = threading.Event()
+            while not self._done(held):
+                self._step()
+                pause.wait(TICK_SECONDS)
+        finally:
+            held.release()
+        return True
+
+    def _done(self, held: lock.Lock) -> bool:
+        """Let go if nothing may start: as one step with those who add, so that none adds to a runner that leaves."""
+        if self._queue.startable():
+            return False
+        with self._queue.editing():
+            if self._queue.startable():
+                return False
+            self._queue.tell({})
+            held.release()
+            return True
+
+    def _take_over(self) -> None:
+        """Settle what a runner that was killed had claimed: it may have started it, or not."""
+        for entry in self._queue.entries():
+            if entry.claimed and self._was_started(entry):
+                self._queue.drop(entry.id)
+            elif entry.claimed:
+                self._queue.change(entry.id, claimed=0.0)
+
+    def _was_started(self, entry: Entry) -> bool:
+        runs = directories(self._queue.runs)
+        return any(noted_in(run) == entry.id and (is_live(run) or run.events_file.exists()) for run in runs)
+
+    def _step(self) -> None:
+        self._processes = [process for process in self._processes if process.poll() is None]
+        # Looked before and not after the decision: what changes meanwhile is seen the next time.
+        before, self._seen = self._seen, self._look()
+        if before == self._seen:
+            return
+        while self._start_first():
+            pass
+        self._queue.tell(self._waits)
+
+    def _look(self) -> tuple[object, ...]:
+        """What a new decision depends on, cheap to have: it is had twice a second."""
+        period = MEMORY_SECONDS if self._wants_memory else LONGEST_SECONDS
+        return self._queue.version(), self._occupants.living(), int(time.monotonic() / period)
+
+    def _start_first(self) -> bool:
+        """Start the first entry that need not wait. Returns whether the queue has changed."""
+        self._waits, self._wants_memory = {}, False
+        for entry in self._queue.startable():
+            try:
+                text = "" if entry.now else self._waits_for(entry)
+            except PlanError as error:
+                return self._hold(entry, why(error))
+            if not text:
+                return self._start(entry)
+            self._note(entry, text)
+        return False
+
+    def _waits_for(self, entry: Entry) -> str:
+        plan = self._queue.plan_of(entry)
+        needs = needs_of(plan, self._known_machine(MACHINE_SECONDS), entry.predicted)
+        of_cards = _names_cards(needs)
+        machine = self._known_machine(MEMORY_SECONDS if of_cards else MACHINE_SECONDS)
+        self._wants_memory = self._wants_memory or of_cards
+        return waits_for(needs, machine, self._occupants.now(machine))
+
+    def _start(self, entry: Entry) -> bool:
+        try:
+            self._queue.change(entry.id, claimed=time.time())
+        except QueueError:  # removed in this moment
+            return True
+        try:
+            launched = self._launch(entry)
+        except (PlanError, OSError) as error:
+            return self._hold(entry, why(error))
+        except ResumeError as error:
+            return self._hold(entry, str(error))
+        run = launched.directory
+        self._processes += filter(None, (launched, accompany(run.path)))
+        self._queue.drop(entry.id)
+        self._say(f"started {entry.name}: run {run.id}")
+        return True
+
+    def _launch(self, entry: Entry) -> Launched:
+        plan, base = self._queue.plan_of(entry), Path(entry.base)
+        resume = choose(RunDirectory(self._queue.runs / entry.run), entry.checkpoint) if entry.run else None
+        machine = self._known_machine(MACHINE_SECONDS)
+        launched = launch(plan, self._queue.runs, base=base, machine=machine, resume=resume, queued_as=entry.id)
+        prediction.write(launched.directory, prediction.Prediction(bytes=entry.predicted))
+        return launched
+
+    def _hold(self, entry: Entry, reason: str) -> bool:
+        self._queue.hold(entry.id, reason)
+        self._say(f"held {entry.name}: {reason}")
+        return True
+
+    def _note(self, entry: Entry, text: str) -> None:
+        self._waits[entry.id] = text
+        if self._queue.waits().get(entry.id) != text:
+            self._say(f"{entry.name} {text}")
+
+    def _known_machine(self, age: float) -> Machine:
+        """The machine, asked anew if what is known of it is older than `age` seconds."""
+        now = time.monotonic()
+        if self._machine is None or now - self._machine[0] > age:
+            self._machine = (now, self._ask())
+        return self._machine[1]
+
+
+def _names_cards(needs: tuple[Need, ...]) -> bool:
+    return any(need.device != CPU for need in needs)

@@ -1,0 +1,151 @@
+"""`runs …`: what there is, and what a run is asked to do."""
+
+from __future__ import annotations
+
+import argparse
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gpu_studio.cli import exit_codes
+from gpu_studio.cli.output import note, say, say_json, say_table
+from gpu_studio.cli.runs import compare_commands as several
+from gpu_studio.cli.runs.checkpoint_commands import evaluate_checkpoint, save_checkpoint_model
+from gpu_studio.cli.runs.placement_command import placement
+from gpu_studio.cli.runs.run_actions import checkpoint, delete, pause, resume, stop
+from gpu_studio.cli.runs.run_report import report, report_lines
+from gpu_studio.cli.train.following import follow
+from gpu_studio.cli.train.interrupts import LeaveRun, counted_interrupts
+from gpu_studio.cli.train.sinks import sink_for
+from gpu_studio.runs.catalogue import find, list_runs, restore
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.labels import read_labels
+from gpu_studio.runs.paths import runs_dir
+from gpu_studio.runs.reading.summary import Summary
+from gpu_studio.runs.results.run_figures import joules_of
+from gpu_studio.runs.wording import duration, metric
+from gpu_studio.runs.wording import energy as watt_hours
+
+_HEADINGS = ("RUN", "STATE", "EPOCH", "BEST", "TIME", "PLAN")
+
+
+def runs(chosen: argparse.Namespace) -> int:
+    """Do what `chosen.action` says."""
+    if chosen.action == "list":
+        return _list(chosen)
+    if chosen.action == "restore":
+        return _restore(chosen)
+    if chosen.action in several.ACTIONS:
+        return several.ACTIONS[chosen.action](chosen)
+    return _ACTIONS[chosen.action](find(runs_dir(chosen.runs_dir), chosen.run), chosen)
+
+
+def _list(chosen: argparse.Namespace) -> int:
+    found = list_runs(runs_dir(chosen.runs_dir))
+    if chosen.json:
+        say_json([_document(summary) | _labelled(summary) | _measured(summary, chosen) for summary in found])
+    elif not found:
+        note(f"There are no runs in {runs_dir(chosen.runs_dir)} yet: start one, with: gpu-studio train")
+    else:
+        columns = [_HEADINGS, *(_row(summary) for summary in found)]
+        more = list(_more_columns(found, energy=chosen.energy))
+        say_table([(*row, *(column[place] for column in more)) for place, row in enumerate(columns)])
+    return exit_codes.OK
+
+
+def _row(summary: Summary) -> tuple[str, ...]:
+    best = f"{summary.best.metric} {metric(summary.best.value)}" if summary.best else ""
+    epochs = f"{summary.epoch}/{summary.epochs_total}" if summary.epochs_total else ""
+    return summary.id, summary.state, epochs, best, duration(summary.seconds), summary.plan
+
+
+def _more_columns(found: list[Summary], *, energy: bool) -> Iterator[list[str]]:
+    """Those that cost reading, where somebody asks for them, or that most people leave empty."""
+    tags = [", ".join(read_labels(summary.directory).tags) for summary in found]
+    if any(tags):
+        yield ["TAGS", *tags]
+    if energy:
+        yield ["ENERGY", *(watt_hours(_joules(summary)) for summary in found)]
+
+
+def _labelled(summary: Summary) -> dict[str, Any]:
+    labels = read_labels(summary.directory)
+    return {"tags": list(labels.tags), "note": labels.note}
+
+
+def _measured(summary: Summary, chosen: argparse.Namespace) -> dict[str, Any]:
+    return {"joules": _joules(summary)} if chosen.energy else {}
+
+
+def _joules(summary: Summary) -> float | None:
+    try:
+        return joules_of(summary)
+    except OSError:  # a list goes on without what one of its runs does not let be read
+        return None
+
+
+def _document(summary: Summary) -> dict[str, Any]:
+    best = summary.best
+    return {
+        "run": summary.id,
+        "directory": str(summary.directory.path),
+        "plan": summary.plan,
+        "state": summary.state,
+        "reason": summary.reason,
+        "created": summary.created,
+        "seconds": summary.seconds,
+        "epoch": summary.epoch,
+        "epochs": summary.epochs_total,
+        "step": summary.step,
+        "steps": summary.steps_total,
+        "strategy": summary.strategy,
+        "best": {"metric": best.metric, "value": best.value, "epoch": best.epoch} if best else None,
+        "peak_bytes": summary.peaks,
+        "resumed_from": summary.resumed_from,
+    }
+
+
+def _show(run: RunDirectory, chosen: argparse.Namespace) -> int:
+    if chosen.json:
+        say_json(report(run))
+    else:
+        for line in report_lines(run):
+            say(line)
+    return exit_codes.OK
+
+
+def _attach(run: RunDirectory, chosen: argparse.Namespace) -> int:
+    with counted_interrupts() as interrupts:
+        return follow(run, sink_for(json=chosen.json), interrupts, LeaveRun)
+
+
+def _log(run: RunDirectory, chosen: argparse.Namespace) -> int:
+    # A line at a time: user code may have printed more than there is memory for.
+    with run.log_file.open(encoding="utf-8", errors="replace") as file:
+        for line in file if chosen.tail is None else deque(file, maxlen=chosen.tail):
+            say(line.rstrip("\n"))
+    return exit_codes.OK
+
+
+def _restore(chosen: argparse.Namespace) -> int:
+    run = restore(runs_dir(chosen.runs_dir), chosen.run)
+    if chosen.json:
+        say_json({"run": run.id, "directory": str(run.path)})
+    else:
+        note(f"{run.id} is back.")
+    return exit_codes.OK
+
+
+_ACTIONS: dict[str, Callable[[RunDirectory, argparse.Namespace], int]] = {
+    "show": _show,
+    "attach": _attach,
+    "pause": pause,
+    "resume": resume,
+    "stop": stop,
+    "checkpoint": checkpoint,
+    "evaluate": evaluate_checkpoint,
+    "save-model": save_checkpoint_model,
+    "placement": placement,
+    "delete": delete,
+    "log": _log,
+}

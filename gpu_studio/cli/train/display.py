@@ -1,0 +1,54 @@
+"""The live display of a run in a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.reading.memory import MemorySeries
+from gpu_studio.runs.wording import UNKNOWN, duration, metric, rate, share, size
+
+_BAR_WIDTH = 40
+_COUNTED = {"allocator": "", "host": " (all logical CPUs)", "variables": " (variables)"}
+
+
+def block(history: History) -> RenderableType:
+    """Draw what changes while `history`'s run trains: progress, loss, pace, time left, memory of each device."""
+    return Group(_progress(history), _figures(history), _memory(history))
+
+
+def _progress(history: History) -> Table:
+    table = Table.grid(padding=(0, 2))
+    epoch = f"epoch {history.epoch}/{history.epochs_total or UNKNOWN}"
+    table.add_row(epoch, _bar(history.epoch_progress), share(history.epoch_progress), "")
+    left = f"{duration(history.eta_seconds)} left" if history.eta_seconds else ""
+    table.add_row(history.state, _bar(history.progress), share(history.progress), left)
+    return table
+
+
+def _bar(part: float | None) -> ProgressBar:
+    return ProgressBar(total=1.0, completed=part or 0.0, width=_BAR_WIDTH)
+
+
+def _figures(history: History) -> Text:
+    figures = [f"loss {metric(history.loss)}", rate(history.samples_per_second)]
+    if history.input_share is not None:
+        figures.append(f"{share(history.input_share)} waiting for data")
+    return Text(" · ".join(figures))
+
+
+def _memory(history: History) -> Table:
+    table = Table.grid(padding=(0, 2))
+    for memory in history.memory.values():
+        table.add_row(*_memory_row(memory))
+    return table
+
+
+def _memory_row(memory: MemorySeries) -> tuple[str, str, str]:
+    latest = memory.latest
+    current = size(latest.current if latest else None)
+    limit = f" of {size(memory.limit)}" if memory.limit else ""
+    return memory.device, f"{current}{limit}{_COUNTED.get(memory.source, '')}", f"peak {size(memory.peak)}"

@@ -1,0 +1,85 @@
+"""`train` and `resume`: start a run, and follow it or leave it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from gpu_studio import plan as plans
+from gpu_studio.cli import exit_codes
+from gpu_studio.cli.machine import this_machine
+from gpu_studio.cli.output import note, say, say_json
+from gpu_studio.cli.train.following import follow
+from gpu_studio.cli.train.interrupts import StopRun, counted_interrupts
+from gpu_studio.cli.train.run_prediction import keep_prediction
+from gpu_studio.cli.train.sinks import sink_for
+from gpu_studio.hardware import accompany
+from gpu_studio.runs.catalogue import find
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.launch import Launched, launch
+from gpu_studio.runs.paths import runs_dir
+from gpu_studio.runs.resume import resume as resume_run
+
+STARTER = "starter"
+
+
+def train(chosen: argparse.Namespace) -> int:
+    """Train a plan file, or the starter plan of this machine."""
+    machine = this_machine()
+    path = None if chosen.plan == STARTER else Path(chosen.plan)
+    plan = plans.load(path) if path else plans.starter(machine)
+    plan = plans.with_settings(plan, chosen.settings)
+    if chosen.name:
+        plan = replace(plan, name=chosen.name)
+    base = path.absolute().parent if path else Path.cwd()
+    return _start(lambda: launch(plan, runs_dir(chosen.runs_dir), base=base, machine=machine), machine, chosen)
+
+
+def resume(chosen: argparse.Namespace) -> int:
+    """Go on with a run that has ended, as a new run: with its own plan, or another that trains the same."""
+    return resume_changed(find(runs_dir(chosen.runs_dir), chosen.run), chosen)
+
+
+def resume_changed(run: RunDirectory, chosen: argparse.Namespace) -> int:
+    """Go on with `run` as `chosen` says: `checkpoint`, `plan`, `settings`."""
+    machine = this_machine()
+    plan = plans.load(chosen.plan) if chosen.plan else None
+    resumed = partial(
+        resume_run,
+        run,
+        checkpoint=chosen.checkpoint,
+        plan=plan,
+        settings=chosen.settings,
+        base=chosen.plan.absolute().parent if chosen.plan else None,
+        machine=machine,
+    )
+    return _start(resumed, machine, chosen)
+
+
+def _start(start: Callable[[], Launched], machine: plans.Machine, chosen: argparse.Namespace) -> int:
+    if chosen.detach:
+        return _tell_detached(_accompanied(start(), machine), chosen)
+    # Counted from before the start on, so that no Ctrl+C leaves behind a run that nobody was told of.
+    with counted_interrupts() as interrupts:
+        launched = _accompanied(start(), machine)
+        return follow(launched.directory, sink_for(json=chosen.json), interrupts, StopRun, launched)
+
+
+def _accompanied(launched: Launched, machine: plans.Machine) -> Launched:
+    """The run, with the machine recorded beside it for as long as it trains, and what was predicted of it."""
+    accompany(launched.directory.path)
+    keep_prediction(launched.directory, machine)
+    return launched
+
+
+def _tell_detached(launched: Launched, chosen: argparse.Namespace) -> int:
+    run = launched.directory
+    if chosen.json:
+        say_json({"run": run.id, "directory": str(run.path), "pid": launched.process.pid})
+    else:
+        say(run.id)
+        note(f"It trains in the background. Watch it with: gpu-studio runs attach {run.id}")
+    return exit_codes.OK

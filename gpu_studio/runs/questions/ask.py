@@ -1,0 +1,210 @@
+"""Ask TensorFlow a short question, in a trainer process that ends after it: no other process may hold TensorFlow."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_studio.runs.launch import trainer_command, trainer_environment
+from gpu_studio.runs.questions import answer_cache
+from gpu_studio.runs.questions.answering import Answering
+
+TRAINER, ASKER = "gpu_studio.trainer", "gpu_studio.trainer.ask"
+LOOK_EVERY = 0.1
+"""Seconds between looks whether the asking was cancelled."""
+LONGEST_DYING = 5.0
+CHUNK = 65536
+
+
+class AskError(Exception):
+    """TensorFlow gave no answer: why, in a sentence. `details` is the end of what its process wrote to stderr."""
+
+    def __init__(self, message: str, details: str = "") -> None:
+        super().__init__(message)
+        self.details = details
+
+
+class AskCancelledError(AskError):
+    """The asking was cancelled by whoever asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What TensorFlow answered, as JSON has it, and whether it is one that was kept from before."""
+
+    value: dict[str, Any]
+    kept: bool = False
+
+
+def ask(
+    question: str,
+    *,
+    about: Mapping[str, Any] | None = None,
+    command: Sequence[str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    timeout: float = 120.0,
+    fresh: bool = False,
+    progress: Callable[[str], None] | None = None,
+    cancel: threading.Event | None = None,
+) -> Answer:
+    """Ask `question` (`devices`, `data`, `model`) and wait for the answer, at most `timeout` seconds.
+
+    `about` is what the question is about, as JSON has it. An answer that holds until that, the machine or the
+    installation changes is kept, and given again unless `fresh`. `progress` is called in this thread with what is being
+    waited for; set `cancel` from another to give up. `environment` is added to this process's own. `command` is the
+    command line to which the question is appended, by default that of the trainer.
+
+    Raises AskError if there is no answer, and AskCancelledError; no process is left behind.
+    """
+    asker, added = list(command or ask_command()), dict(environment or {})
+    # Another Python than this has packages that are not known here, so its answers are never kept.
+    key = _content(question, asker, added, about) if asker[0] == sys.executable else None
+    if key and not fresh and (known := answer_cache.look_up(key)):
+        return Answer(known, kept=True)
+    with _written(about) as descriptors:
+        told = [word for number in descriptors for word in ("--about", str(number))]
+        asked = _Asked([*asker, question, *told], added, descriptors)
+        answering = _converse(asked, timeout, progress or _nobody, cancel or threading.Event())
+    if answering.answer is None:
+        raise AskError(answering.why_not(), answering.last_words())
+    if key and answering.lasting:
+        answer_cache.keep(key, answering.answer)
+    return Answer(answering.answer)
+
+
+def kept(question: str, about: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
+    """The answer that was kept of an earlier `ask`, if it still holds; None without one. Starts no process."""
+    asker = ask_command()
+    return answer_cache.look_up(_content(question, asker, {}, about)) if asker[0] == sys.executable else None
+
+
+def ask_command() -> list[str]:
+    """The command line of the trainer's that answers questions, but for the question.
+
+    Where `$GPU_STUDIO_TRAINER` names a trainer, its Python is asked, because its TensorFlow is what will train.
+    """
+    trainer = trainer_command()
+    if trainer[-1] == TRAINER:
+        return [*trainer[:-1], ASKER]
+    return [sys.executable, "-P", "-m", ASKER]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The process to start: its command line, what is added to its environment, the descriptors that it inherits."""
+
+    command: list[str]
+    added: dict[str, str]
+    descriptors: tuple[int, ...]
+
+
+def _content(
+    question: str, command: list[str], added: dict[str, str], about: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    content = answer_cache.content(question, command, {**os.environ, **added})
+    return content if about is None else {**content, "about": dict(about)}
+
+
+@contextmanager
+def _written(about: Mapping[str, Any] | None) -> Iterator[tuple[int, ...]]:
+    """The descriptor of a file without a name that holds `about`: nothing to fill up, nothing to be left behind."""
+    if about is None:
+        yield ()
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(json.dumps(about).encode())
+        file.seek(0)
+        yield (file.fileno(),)
+
+
+def _nobody(_text: str) -> None:
+    return
+
+
+def _converse(asked: _Asked, timeout: float, progress: Callable[[str], None], cancel: threading.Event) -> Answering:
+    reading, writing = os.pipe()
+    try:
+        process = _start(asked, writing)
+    except OSError as error:
+        os.close(reading)
+        raise AskError(f"{asked.command[0]} could not be started: {error.strerror}") from error
+    finally:
+        os.close(writing)
+    answering = Answering(progress)
+    try:
+        _listen(process, reading, answering, time.monotonic() + timeout, cancel)
+        answering.code = process.wait(LONGEST_DYING)
+        answering.take_chatter(_rest(process))
+    except TimeoutError as error:
+        raise AskError(f"TensorFlow did not answer within {timeout:g} s", answering.last_words()) from error
+    except subprocess.TimeoutExpired:
+        # It has answered, and only does not end: that is all the same.
+        return answering
+    finally:
+        os.close(reading)
+        _end(process)
+    return answering
+
+
+def _start(asked: _Asked, writing: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [*asked.command, "--to", str(writing)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=trainer_environment(asked.added),
+        pass_fds=(writing, *asked.descriptors),
+        start_new_session=True,
+    )
+
+
+def _listen(
+    process: subprocess.Popen[bytes], reading: int, answering: Answering, deadline: float, cancel: threading.Event
+) -> None:
+    """Read both the answer and stderr until the answer has been given or its descriptor is closed."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(reading, selectors.EVENT_READ, answering.take_answer)
+        if process.stderr is not None:
+            selector.register(process.stderr, selectors.EVENT_READ, answering.take_chatter)
+        while not answering.ended:
+            if cancel.is_set():
+                raise AskCancelledError("the question to TensorFlow was cancelled")
+            if time.monotonic() >= deadline:
+                raise TimeoutError
+            for key, _ in selector.select(LOOK_EVERY):
+                data = os.read(key.fd, CHUNK)
+                key.data(data)
+                if not data:
+                    selector.unregister(key.fileobj)
+
+
+def _rest(process: subprocess.Popen[bytes]) -> bytes:
+    """What is still to be read of stderr, without waiting for those that may have inherited it."""
+    if process.stderr is None:
+        return b""
+    os.set_blocking(process.stderr.fileno(), False)
+    with suppress(BlockingIOError):
+        return os.read(process.stderr.fileno(), CHUNK)
+    return b""
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the process and all that it started."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(LONGEST_DYING)
+    for stream in (process.stdin, process.stderr):
+        if stream is not None:
+            stream.close()

@@ -1,0 +1,148 @@
+"""What is asked about a checkpoint: how good it is, and its model as a `.keras` file.
+
+Each is answered by a short-lived trainer process, while the run itself may go on. As long as any run beside it trains,
+an evaluation keeps to the host's CPU, so that it takes no card's memory from a run, and lets the run go first.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpu_studio import plan as plans
+from gpu_studio.runs.catalogue import directories
+from gpu_studio.runs.checkpoints import WEIGHTS_FILE, SavedCheckpoint, checkpoints
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.events import Model
+from gpu_studio.runs.lineage import events_of
+from gpu_studio.runs.questions.ask import ask
+from gpu_studio.runs.questions.plan_question import stamps
+from gpu_studio.runs.results.evaluations import Evaluation
+from gpu_studio.runs.resume import ResumeError, named
+from gpu_studio.runs.state import is_live
+
+TIMEOUT = 24 * 3600.0
+"""Seconds: a large split on a CPU takes its time, and whoever waits can cancel."""
+LATEST = "latest"
+SUFFIX = ".keras"
+
+
+class CheckpointError(Exception):
+    """Why a checkpoint could not be evaluated or saved, and what to do, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How to ask: `command` is asked instead of the trainer's; `progress` hears what is waited for; `cancel` ends it.
+
+    `progress` is called in the thread that asks.
+    """
+
+    command: Sequence[str] | None = None
+    progress: Callable[[str], None] | None = None
+    cancel: threading.Event | None = None
+
+
+def chosen(run: RunDirectory, name: str = LATEST) -> SavedCheckpoint:
+    """The complete checkpoint of `run`, live or ended, that `name` means: `latest`, `best`, or what it is called.
+
+    Raises CheckpointError.
+    """
+    saved = checkpoints(run)
+    if not saved:
+        raise CheckpointError(f"{run.id} has no complete checkpoint.")
+    try:
+        return saved[-1] if name == LATEST else named(saved, name, run)
+    except ResumeError as error:
+        raise CheckpointError(str(error)) from error
+
+
+def evaluate(run: RunDirectory, checkpoint: SavedCheckpoint, asking: Asking = Asking()) -> Evaluation:
+    """Loss and metrics of a checkpoint on the test split of its run's plan, else on the validation split.
+
+    An answer holds until the checkpoint or the data change, and is then given again. Raises CheckpointError, and
+    AskError where TensorFlow gives no answer.
+    """
+    taken = _cards_are_taken(run)
+    about = _about(run, checkpoint) | {"host": taken, "polite": taken}
+    answer = _asked("evaluate", about, asking)
+    return Evaluation(
+        checkpoint=checkpoint.name,
+        split=answer["split"],
+        metrics=answer["metrics"],
+        samples=answer["samples"],
+        seconds=answer["seconds"],
+        device=answer["device"],
+        time=time.time(),
+    )
+
+
+def save_model(
+    run: RunDirectory, checkpoint: SavedCheckpoint, path: Path, asking: Asking = Asking(), *, replace: bool = False
+) -> int:
+    """Write the model with a checkpoint's weights to `path`, 0600, as one `.keras` file; its size in bytes.
+
+    The file is there whole or not at all. One that is there already is kept, unless `replace`. Raises CheckpointError,
+    AskError where TensorFlow gives no answer, and OSError.
+    """
+    path = path.absolute()
+    _refuse_unwritable(path, replace=replace)
+    # Beside its place, so that putting it there is one step; Keras wants the suffix.
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}-{threading.get_ident()}{SUFFIX}")
+    try:
+        about = _about(run, checkpoint) | {"host": True, "polite": _cards_are_taken(run), "path": str(temporary)}
+        size: int = _asked("keras_file", about, asking)["bytes"]
+        temporary.replace(path)
+        return size
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _about(run: RunDirectory, checkpoint: SavedCheckpoint) -> dict[str, Any]:
+    plan = plans.load(run.plan_file)
+    model = next((event for event in events_of(run) if isinstance(event, Model)), None)
+    weights = str(checkpoint.path / WEIGHTS_FILE)
+    return {
+        "plan": plans.dumps(plan),
+        "checkpoint": str(checkpoint.path),
+        "precision": model.precision if model else "float32",
+        # What a device has held in training, gradients and all, it holds in an evaluation.
+        "batch": max(model.replica_batches, default=plan.training.batch_size) if model else plan.training.batch_size,
+        "files": stamps(weights, plan.model.file, plan.data.file),
+    }
+
+
+def _asked(question: str, about: dict[str, Any], asking: Asking) -> dict[str, Any]:
+    answer = ask(
+        question,
+        about=about,
+        command=asking.command,
+        timeout=TIMEOUT,
+        progress=asking.progress,
+        cancel=asking.cancel,
+    ).value
+    if "problem" in answer:
+        raise CheckpointError(" ".join((answer["problem"], *answer.get("advice", ()))))
+    return answer
+
+
+def _cards_are_taken(run: RunDirectory) -> bool:
+    return any(is_live(other) for other in directories(run.path.parent))
+
+
+def _refuse_unwritable(path: Path, *, replace: bool) -> None:
+    if path.suffix != SUFFIX:
+        raise CheckpointError(f"{path.name} is no name for a model: Keras wants it to end in {SUFFIX}.")
+    if path.is_dir():
+        raise CheckpointError(f"{path} is a folder: name a file in it.")
+    if path.exists() and not replace:
+        raise CheckpointError(f"{path} is there already: choose another name, or say that it shall be replaced.")
+    if not path.parent.is_dir():
+        raise CheckpointError(f"There is no folder {path.parent}: make it, or choose another.")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise CheckpointError(f"Nothing can be written to {path.parent}: choose another folder.")

@@ -1,0 +1,96 @@
+"""What TensorFlow is asked about a plan: its data first, which takes a moment, then its model for these data.
+
+Each question holds only what its answer depends on, so that an edit of anything else finds the answer that is kept.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gpu_studio import plan as plans
+from gpu_studio.runs.questions.ask import ask, kept
+from gpu_studio.runs.relocation import with_absolute_files
+
+Told = Callable[[dict[str, Any]], None]
+
+TIMEOUT = 300.0
+"""Seconds for each of the two answers; a model of thousands of layers takes a while to build."""
+SEEN_BY_THE_MODEL = ("name", "task", "classes", "x_shape", "x_dtype", "y_shape", "y_dtype", "largest_token")
+
+
+def data_question(plan: plans.Plan, base: Path) -> dict[str, Any]:
+    """What the data depend on; relative file names start at `base`."""
+    plan = with_absolute_files(plan, base.absolute())
+    asked = replace(_blank(), data=plan.data, training=plans.Training(seed=plan.training.seed))
+    return {"plan": plans.dumps(asked), "files": stamps(plan.data.file)}
+
+
+def model_question(plan: plans.Plan, base: Path, data: Mapping[str, Any]) -> dict[str, Any]:
+    """What the model and its optimizer depend on, for data that were answered as `data`."""
+    plan = with_absolute_files(plan, base.absolute())
+    training = plan.training
+    asked = replace(
+        _blank(),
+        model=plan.model,
+        devices=plans.Devices(visible=plan.devices.visible) if training.mixed_precision else plans.Devices(),
+        training=plans.Training(
+            optimizer=training.optimizer,
+            options=training.options,
+            loss=training.loss,
+            metrics=training.metrics,
+            mixed_precision=training.mixed_precision,
+        ),
+    )
+    seen = {name: data.get(name) for name in SEEN_BY_THE_MODEL}
+    return {"plan": plans.dumps(asked), "files": stamps(plan.model.file), "data": seen}
+
+
+def ask_about(
+    plan: plans.Plan,
+    base: Path,
+    *,
+    command: Sequence[str] | None = None,
+    told: Told | None = None,
+    progress: Callable[[str], None] | None = None,
+    cancel: threading.Event | None = None,
+) -> dict[str, Any]:
+    """All that can be told of `plan`: `data`, `data_error`, `advice`, `model`, as `placement.plan_facts` reads it.
+
+    `told` is called in this thread with the answer as soon as the data are known. Raises AskError.
+    """
+    options: dict[str, Any] = {"command": command, "timeout": TIMEOUT, "progress": progress, "cancel": cancel}
+    answer = dict(ask("data", about=data_question(plan, base), **options).value)
+    if told is not None:
+        told(answer)
+    if answer.get("data"):
+        answer["model"] = ask("model", about=model_question(plan, base, answer["data"]), **options).value
+    return answer
+
+
+def kept_about(plan: plans.Plan, base: Path) -> dict[str, Any] | None:
+    """The same from earlier answers that still hold, asking nobody; None where one of them is missing."""
+    answer = kept("data", data_question(plan, base))
+    if not answer or not answer.get("data"):
+        return None
+    model = kept("model", model_question(plan, base, answer["data"]))
+    return None if model is None else {**answer, "model": model}
+
+
+def _blank() -> plans.Plan:
+    return plans.Plan(name="question")
+
+
+def stamps(*names: str | None) -> dict[str, list[int]]:
+    """Size and time of the last change, in ns, of each file that is there."""
+    stamps = {}
+    for name in filter(None, names):
+        try:
+            found = Path(name).stat()
+        except (OSError, ValueError):
+            continue
+        stamps[name] = [found.st_size, found.st_mtime_ns]
+    return stamps

@@ -1,0 +1,67 @@
+"""What TensorFlow is asked about time: how long each layer of a plan's model takes on each kind of device."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from gpu_studio import plan as plans
+from gpu_studio.plan import LogicalDevice
+from gpu_studio.runs.questions.ask import ask
+from gpu_studio.runs.questions.plan_question import stamps
+from gpu_studio.runs.relocation import with_absolute_files
+
+TIMEOUT = 900.0
+"""Seconds: real steps are trained, on each kind of device, of a model that may be large."""
+
+
+def times_question(plan: plans.Plan, base: Path, devices: Sequence[LogicalDevice]) -> dict[str, Any]:
+    """What the answer depends on; relative file names of `plan` start at `base`.
+
+    Of the slices of a physical device only the first is measured, because they are equally fast.
+    """
+    plan = with_absolute_files(plan, base.absolute())
+    training = plan.training
+    asked = plans.Plan(
+        name="question",
+        devices=plan.devices,
+        model=plan.model,
+        data=plan.data,
+        training=plans.Training(
+            batch_size=training.batch_size,
+            optimizer=training.optimizer,
+            options=training.options,
+            loss=training.loss,
+            metrics=training.metrics,
+            mixed_precision=training.mixed_precision,
+        ),
+    )
+    first = {device.physical: device.name for device in reversed(devices)}
+    return {
+        "plan": plans.dumps(asked),
+        "base": str(base.absolute()),
+        "files": stamps(plan.model.file, plan.data.file),
+        "devices": sorted(first.values()),
+        "wanted": ["layers", "links", "share", "held"],
+    }
+
+
+def ask_times(
+    plan: plans.Plan,
+    base: Path,
+    devices: Sequence[LogicalDevice],
+    *,
+    command: Sequence[str] | None = None,
+    fresh: bool = False,
+    progress: Callable[[str], None] | None = None,
+    cancel: threading.Event | None = None,
+) -> dict[str, Any]:
+    """The times of every layer on the first of `devices` of each kind, as `placement.estimate.times_in` reads them.
+
+    Raises AskError.
+    """
+    about = times_question(plan, base, devices)
+    options: dict[str, Any] = {"command": command, "progress": progress, "cancel": cancel}
+    return ask("times", about=about, timeout=TIMEOUT, fresh=fresh, **options).value

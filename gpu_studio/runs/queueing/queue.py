@@ -1,0 +1,220 @@
+"""The queue of a runs directory: plans that wait for their devices, in the order in which a person wants them.
+
+`RUNS/queue/` holds of each entry its plan, `ID.plan.toml`, and what else is known of it, `ID.json`; `order.json` has
+the order, and `waits.json`, which is the runner's, what each waits for. Every file is replaced as a whole; who changes
+one holds the lock `RUNS/queue/.lock` meanwhile.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gpu_studio import plan as plans
+from gpu_studio.plan import Plan, PlanError
+from gpu_studio.runs import lock
+from gpu_studio.runs.directory import slug
+from gpu_studio.runs.files import make_private_directory, write_private
+from gpu_studio.runs.inheritance import Resume
+from gpu_studio.runs.queueing.queue_entry import HELD_BY_HAND, Entry, Removed
+from gpu_studio.runs.relocation import with_absolute_files
+
+FOLDER, RUNNER_LOCK = "queue", "queue.lock"
+_EDIT_SECONDS = 5.0
+
+
+class QueueError(Exception):
+    """What was asked of the queue cannot be done: why, and what to do, in words."""
+
+
+class Queue:
+    """The queue of the runs directory `runs`. Whatever changes it raises OSError where the disk does not take that."""
+
+    def __init__(self, runs: Path) -> None:
+        self.runs = runs
+        self.folder = runs / FOLDER
+        self.runner_lock = runs / RUNNER_LOCK
+
+    @property
+    def has_runner(self) -> bool:
+        """Whether a process works it off."""
+        return lock.held(self.runner_lock)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Every entry, the next one first. One whose files cannot be made out is left out."""
+        order = self._order()
+        found = [entry for path in self.folder.glob("*.plan.toml") if (entry := self._entry(_id_of(path)))]
+        ranks = {name: rank for rank, name in enumerate(order)}
+        return tuple(sorted(found, key=lambda each: (ranks.get(each.id, len(ranks)), each.added, each.id)))
+
+    def startable(self) -> tuple[Entry, ...]:
+        """The entries that nobody holds."""
+        return tuple(entry for entry in self.entries() if not entry.held)
+
+    def waits(self) -> dict[str, str]:
+        """What each entry waits for, as the runner has told last."""
+        return _read(self.folder / "waits.json", dict[str, str]) or {}
+
+    def version(self) -> int:
+        """A number that is another one after every change."""
+        try:
+            return self.folder.stat().st_mtime_ns
+        except OSError:
+            return 0
+
+    def find(self, text: str) -> Entry:
+        """The entry that `text` means: its id, or the beginning or any part of just one. Raises QueueError."""
+        known = {entry.id: entry for entry in self.entries()}
+        if text in known:
+            return known[text]
+        candidates = [name for name in known if name.startswith(text)] or [name for name in known if text in name]
+        if len(candidates) == 1 and text:
+            return known[candidates[0]]
+        if not known:
+            raise QueueError("The queue is empty: add a plan, with: gpu-studio queue add PLAN")
+        there = ", ".join(candidates or known)
+        raise QueueError(f"{text!r} is no one entry of the queue: write which of {there}.")
+
+    def plan_of(self, entry: Entry) -> Plan:
+        """The entry's plan. Raises PlanError."""
+        return plans.load(self._plan_file(entry.id))
+
+    def add(
+        self, plan: Plan, base: Path, *, predicted: Mapping[str, int] | None = None, resume: Resume | None = None
+    ) -> Entry:
+        """Put a plan at the end; its relative files are looked for in `base`. With `resume` it goes on with a run."""
+        name = f"{slug(plan.name)[:24].strip('-')}-{secrets.token_hex(2)}"
+        entry = Entry(
+            id=name,
+            name=plan.name,
+            added=time.time(),
+            base=str(base.absolute()),
+            predicted=dict(predicted or {}),
+            run=resume.run.id if resume else "",
+            checkpoint=resume.checkpoint.name if resume else "",
+        )
+        text = plans.dumps(with_absolute_files(plan, base.absolute()))
+        self.restore(Removed(entry, text, len(self.entries())))
+        return entry
+
+    def restore(self, removed: Removed) -> None:
+        """Put an entry back where it stood."""
+        with self.editing():
+            order = [each.id for each in self.entries() if each.id != removed.entry.id]
+            self._write(removed.entry)
+            write_private(self._plan_file(removed.entry.id), removed.text.encode())
+            order.insert(removed.place, removed.entry.id)
+            self._put("order.json", order)
+
+    def remove(self, name: str) -> Removed:
+        """Take an entry out. Raises QueueError if it is no longer there, as when it was just started."""
+        with self.editing():
+            order = [each.id for each in self.entries()]
+            entry = self._there(name)
+            text = self._plan_file(name).read_text(encoding="utf-8")
+            self._drop(name)
+            return Removed(entry, text, order.index(name))
+
+    def move(self, name: str, place: int) -> None:
+        """Have an entry stand at `place`, 0 being the next; beyond an end is at that end."""
+        with self.editing():
+            self._there(name)
+            order = [each.id for each in self.entries() if each.id != name]
+            order.insert(max(0, place), name)
+            self._put("order.json", order)
+
+    def shift(self, name: str, by: int) -> None:
+        """Move an entry `by` places down; up where that is negative."""
+        order = [each.id for each in self.entries()]
+        if name in order:
+            self.move(name, order.index(name) + by)
+
+    def hold(self, name: str, why: str = HELD_BY_HAND) -> None:
+        """Have an entry stay until it is released."""
+        self.change(name, held=why, now=False, claimed=0.0)
+
+    def release(self, name: str) -> None:
+        """Let an entry start when its devices have the memory."""
+        self.change(name, held="")
+
+    def start_now(self, name: str) -> None:
+        """Have the runner start an entry next, whatever is free."""
+        self.change(name, held="", now=True)
+
+    def change(self, name: str, **values: Any) -> None:
+        """Change what is known of an entry. Raises QueueError if it is no longer there."""
+        with self.editing():
+            self._write(msgspec.structs.replace(self._there(name), **values))
+
+    def drop(self, name: str) -> None:
+        """Take an entry out that was started."""
+        with self.editing():
+            self._drop(name)
+
+    def tell(self, waits: Mapping[str, str]) -> None:
+        """Write what the entries wait for, if that is new. For the runner."""
+        if dict(waits) != self.waits():
+            self._put("waits.json", dict(waits))
+
+    @contextmanager
+    def editing(self) -> Iterator[None]:
+        """Hold the lock of those who change the queue. Raises QueueError if somebody holds it for long."""
+        make_private_directory(self.folder)
+        try:
+            held = lock.take(self.folder / ".lock", _EDIT_SECONDS)
+        except lock.LockHeldError:
+            raise QueueError(f"Another process is changing the queue in {self.folder}: try again.") from None
+        try:
+            yield
+        finally:
+            held.release()
+
+    def _there(self, name: str) -> Entry:
+        entry = self._entry(name)
+        if entry is None:
+            raise QueueError(f"{name} is no longer in the queue: it was started or removed.")
+        return entry
+
+    def _entry(self, name: str) -> Entry | None:
+        found: Entry | None = _read(self.folder / f"{name}.json", Entry)
+        return found
+
+    def _write(self, entry: Entry) -> None:
+        self._put(f"{entry.id}.json", entry)
+
+    def _drop(self, name: str) -> None:
+        self._plan_file(name).unlink(missing_ok=True)
+        (self.folder / f"{name}.json").unlink(missing_ok=True)
+
+    def _order(self) -> list[str]:
+        return _read(self.folder / "order.json", list[str]) or []
+
+    def _put(self, name: str, value: Any) -> None:
+        write_private(self.folder / name, msgspec.json.encode(value) + b"\n")
+
+    def _plan_file(self, name: str) -> Path:
+        return self.folder / f"{name}.plan.toml"
+
+
+def why(error: PlanError | OSError) -> str:
+    """An error as the reason for which an entry is held: one line."""
+    if isinstance(error, PlanError):
+        return " ".join(str(problem) for problem in error.problems)
+    return f"{error.filename}: {error.strerror}" if error.strerror and error.filename else str(error)
+
+
+def _id_of(path: Path) -> str:
+    return path.name.removesuffix(".plan.toml")
+
+
+def _read(path: Path, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None

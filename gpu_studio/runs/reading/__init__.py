@@ -1,0 +1,1 @@
+"""A run's events read and folded: history, curves, summaries."""

@@ -1,0 +1,123 @@
+"""The table of finished epochs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gpu_studio.runs.events import Epoch
+from gpu_studio.runs.reading.series import Array
+
+MOST_ROWS: Final = 1 << 14
+_HIGHER_IS_BETTER = ("acc", "auc", "precision", "recall", "f1", "fbeta", "iou", "io_u", "r2", "cosine_similarity")
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best value of a metric, and the epoch (counted from 1) that reached it."""
+
+    metric: str
+    value: float
+    epoch: int
+
+
+class EpochTable:
+    """One row for each finished epoch. `rows` holds them all, up to 16,384.
+
+    Past that every second of them is left out, and of those to come as many, but never the newest: what a run of many
+    days shows is as even as before. The best of each metric is known whether its row is still there or not.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[Epoch] = []
+        self._ahead: list[Epoch] = []
+        self._count = 0
+        self._every = 1
+        self._best: dict[str, Best | None] = {}
+
+    def __len__(self) -> int:
+        """Count the finished epochs."""
+        return self._count
+
+    @property
+    def rows(self) -> list[Epoch]:
+        """The rows kept, oldest first, and behind them those foreseen."""
+        return [*self._kept, *self._ahead] if self._ahead else self._kept
+
+    @property
+    def last(self) -> Epoch | None:
+        """The newest row; None before the end of the first epoch."""
+        rows = self._ahead or self._kept
+        return rows[-1] if rows else None
+
+    @property
+    def metrics(self) -> list[str]:
+        """The names of all metrics, in the order in which they first came."""
+        return list(self._best)
+
+    @property
+    def steps(self) -> Array:
+        """The steps trained by the end of each epoch, shape (rows,)."""
+        return np.array([row.step for row in self.rows], dtype=np.float64)
+
+    @property
+    def times(self) -> Array:
+        """The end of each epoch in seconds since 1970 (UTC), shape (rows,)."""
+        return np.array([row.time for row in self.rows], dtype=np.float64)
+
+    @property
+    def numbers(self) -> Array:
+        """The number of each epoch, counted from 1, shape (rows,)."""
+        return np.array([row.epoch for row in self.rows], dtype=np.float64)
+
+    def metric(self, name: str) -> Array:
+        """Return one metric of each epoch, shape (rows,); not a number where an epoch does not have it."""
+        return np.array([row.metrics.get(name) for row in self.rows], dtype=np.float64)
+
+    def add(self, event: Epoch) -> None:
+        """Add a finished epoch."""
+        # What stood last only because it was the newest makes room for the next.
+        if self._count % self._every:
+            self._kept.pop()
+        self._kept.append(event)
+        self._count += 1
+        if self._ahead:
+            self._ahead = [row for row in self._ahead if row.epoch > event.epoch and row.time > event.time]
+        if len(self._kept) > MOST_ROWS:
+            self._thin()
+        for name, value in event.metrics.items():
+            self._note(name, value, event.epoch)
+
+    def foresee(self, later: EpochTable) -> None:
+        """Show the rows of `later` behind the others until those that are added have come so far."""
+        self._ahead = list(later.rows)
+        for name in later.metrics:
+            self._best.setdefault(name, None)
+
+    def best(self, name: str) -> Best | None:
+        """Return the best epoch by a metric, the earliest of equals; None if no epoch has a number for it."""
+        return self._best.get(name)
+
+    def _thin(self) -> None:
+        self._every *= 2
+        newest = self._kept[-1]
+        # Kept are the rows whose count is a multiple of `every`, and the newest.
+        self._kept = self._kept[1::2]
+        if self._kept[-1] is not newest:
+            self._kept.append(newest)
+
+    def _note(self, name: str, value: float | None, epoch: int) -> None:
+        best = self._best.setdefault(name, None)
+        if value is None or not math.isfinite(value):
+            return
+        sign = -1.0 if higher_is_better(name) else 1.0
+        if best is None or sign * value < sign * best.value:
+            self._best[name] = Best(name, value, epoch)
+
+
+def higher_is_better(metric: str) -> bool:
+    """Say whether a greater value of a Keras metric is the better one, told by its name; a loss or an error is not."""
+    return any(word in metric.lower() for word in _HIGHER_IS_BETTER)

@@ -1,0 +1,286 @@
+"""A run's events folded into what a page or a table shows. Here are the rules; pages and command line only draw."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable
+from itertools import islice
+from typing import Final
+
+from msgspec.structs import replace
+
+from gpu_studio.runs import events
+from gpu_studio.runs.events import AnyEvent, State
+from gpu_studio.runs.reading.epochs import EpochTable
+from gpu_studio.runs.reading.gathering import Gathered
+from gpu_studio.runs.reading.log_lines import Level as Level
+from gpu_studio.runs.reading.log_lines import LogLine as LogLine
+from gpu_studio.runs.reading.log_lines import LogLines
+from gpu_studio.runs.reading.memory import MemorySeries
+from gpu_studio.runs.reading.pace import Pace
+from gpu_studio.runs.reading.series import Series
+from gpu_studio.runs.steady import SteadyClock
+
+MOST_MARKS: Final = 1000
+ENDED: Final = ("finished", "failed", "lost")
+_LEARNING_RATES: Final = 1 << 16
+_TOGETHER: Final = 512
+
+
+class History:
+    """Everything that is known of a run from the events so far.
+
+    Steps are counted from 1 along every curve: x is the number of global batches trained when the value was known,
+    so that the last point of an epoch lies under that epoch's end. Feed events in order through `apply`; put what a
+    resumed run inherits first, through `inherit`. Times never fall: see `SteadyClock`.
+
+    Memory is bounded however long the run: curves are thinned, the newest of many lines, warnings and epochs are kept.
+    """
+
+    def __init__(self) -> None:
+        self.revision = 0
+        self.started: events.Started | None = None
+        self.devices: events.Devices | None = None
+        self.model: events.Model | None = None
+        self.placement: events.Placement | None = None
+        self.timeline: events.Timeline | None = None
+        self.finished: events.Finished | None = None
+        self.failure: events.Failed | None = None
+        self.state: State = "starting"
+        self.reason = ""
+        self.epoch = 0
+        self.step = 0
+        self.loss: float | None = None
+        self.last_time: float | None = None
+        self.losses = Series("step", "loss", "time", by="loss", along="time")
+        self.learning_rates = Series("step", "value", "time", by="value", along="time", most=_LEARNING_RATES)
+        self.epochs = EpochTable()
+        self.memory: dict[str, MemorySeries] = {}
+        self.warnings: deque[events.Warned] = deque(maxlen=MOST_MARKS)
+        self.states: deque[events.StateChanged] = deque(maxlen=MOST_MARKS)
+        self.log = LogLines()
+        self.pace = Pace()
+        self._checkpoints: dict[str, events.Checkpoint] = {}
+        self._clock = SteadyClock()
+        self._gathered = Gathered()
+
+    # What was told
+
+    @property
+    def run(self) -> str:
+        """The run's id; empty before the first event."""
+        return self.started.run if self.started else ""
+
+    @property
+    def plan(self) -> str:
+        """The name of the plan; empty before the first event."""
+        return self.started.plan if self.started else ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come."""
+        return self.state in ENDED
+
+    @property
+    def checkpoints(self) -> list[events.Checkpoint]:
+        """The checkpoints that were not removed again, in the order they were written."""
+        return list(self._checkpoints.values())
+
+    @property
+    def log_dropped(self) -> int:
+        """How many of the oldest log lines are no longer kept."""
+        return self.log.total - len(self.log)
+
+    # What follows from it
+
+    @property
+    def epochs_total(self) -> int | None:
+        """The epochs of the plan; None until the model is built."""
+        return self.model.epochs if self.model else None
+
+    @property
+    def steps_total(self) -> int | None:
+        """The global batches of the whole plan; None until the model is built."""
+        return self.model.epochs * self.model.steps_per_epoch if self.model else None
+
+    @property
+    def progress(self) -> float | None:
+        """The part (0 to 1) of the plan that is trained; None until the model is built."""
+        if not self.steps_total:
+            return None
+        return 1.0 if self._completed else min(1.0, self.step / self.steps_total)
+
+    @property
+    def epoch_progress(self) -> float | None:
+        """The part (0 to 1) of the current epoch that is trained; None until the model is built."""
+        if self.model is None or not self.model.steps_per_epoch:
+            return None
+        return min(1.0, max(0.0, self.step / self.model.steps_per_epoch - max(0, self.epoch - 1)))
+
+    @property
+    def samples_per_second(self) -> float | None:
+        """Throughput of the last two seconds; None unless the run is training."""
+        return self.pace.samples_per_second if self.state in ("running", "stopping") else None
+
+    @property
+    def input_share(self) -> float | None:
+        """The part (0 to 1) of the last two seconds' steps that was spent waiting for data; None: not known."""
+        return self.pace.input_share
+
+    @property
+    def eta_seconds(self) -> float | None:
+        """Seconds of training left, pauses not counted; None while it cannot be told, 0 once the run has ended."""
+        if self.ended:
+            return 0.0
+        if self.model is None or self.steps_total is None:
+            return None
+        finished = self.epochs.last.epoch if self.epochs.last else 0
+        return self.pace.seconds_for(max(0, self.steps_total - self.step), max(0, self.model.epochs - finished))
+
+    @property
+    def seconds(self) -> float | None:
+        """Wall time from the first event to the newest, in seconds; None before the first."""
+        if self.started is None or self.last_time is None:
+            return None
+        return max(0.0, self.last_time - self.started.time)
+
+    @property
+    def _completed(self) -> bool:
+        return self.finished is not None and self.finished.reason == "completed"
+
+    # Folding
+
+    def apply(self, event: AnyEvent) -> None:
+        """Take in the run's next event."""
+        self._take(event)
+        self._pour()
+
+    def apply_all(self, batch: Iterable[AnyEvent]) -> None:
+        """Take in the run's next events, many times faster than one by one."""
+        rest = iter(batch)
+        while together := list(islice(rest, _TOGETHER)):
+            for event in together:
+                self._take(event)
+            self._pour()
+
+    def inherit(self, event: AnyEvent) -> None:
+        """Take in what a run that this one was resumed from had trained: its steps, epochs and learning rates."""
+        self.inherit_all((event,))
+
+    def inherit_all(self, batch: Iterable[AnyEvent]) -> None:
+        """Take in many events of such a run."""
+        rest = iter(batch)
+        while together := list(islice(rest, _TOGETHER)):
+            for event in together:
+                self.revision += 1
+                self._take_trained(self._timed(event))
+            self._pour()
+
+    def foresee(self, later: History) -> None:
+        """Show the curves of `later`, made of some of the events that are still to come, until those are applied."""
+        self.losses.foresee(*(later.losses.column(name) for name in ("step", "loss", "time")))
+        self.learning_rates.foresee(*(later.learning_rates.column(name) for name in ("step", "value", "time")))
+        self.epochs.foresee(later.epochs)
+        for device, series in later.memory.items():
+            self.memory.setdefault(device, MemorySeries(device)).foresee(series)
+
+    def share(self, other: History) -> None:
+        """Show the curves and lists of `other` from now on, as they grow, beside the newest figures known here."""
+        self.losses, self.learning_rates, self.epochs = other.losses, other.learning_rates, other.epochs
+        self.warnings, self.states, self.log = other.warnings, other.states, other.log
+        self._checkpoints = other._checkpoints
+        for device, series in other.memory.items():
+            self.memory.setdefault(device, MemorySeries(device)).share(series)
+
+    def conclude_lost(self, reason: str = "") -> None:
+        """Take note that the trainer is gone without a last word, which only a reader can tell."""
+        if not self.ended:
+            self.revision += 1
+            self.state, self.reason = "lost", reason
+
+    def _timed(self, event: AnyEvent) -> AnyEvent:
+        # The writer sets the time. Where nobody has, it is that of the event before.
+        time = self._clock.at(event.time or math.nan)
+        return event if time == event.time or not math.isfinite(time) else replace(event, time=time)
+
+    def _pour(self) -> None:
+        self._gathered.pour(self.losses, self.memory, self.learning_rates)
+
+    def _take(self, event: AnyEvent) -> None:
+        self.revision += 1
+        event = self._timed(event)
+        self.last_time = event.time
+        match event:
+            case events.Memory():
+                self._gathered.memory.append(event)
+            case events.Log():
+                self.log.say(event.time, "info", event.message)
+            case events.Started():
+                self._start(event)
+            case events.StateChanged():
+                self.states.append(event)
+                self._change_state(event.state, event.reason)
+            case events.Steps():
+                self.pace.add(event)
+                self._take_trained(event)
+            case events.Epoch() | events.LearningRate():
+                self._take_trained(event)
+            case _:
+                self._take_rare(event)
+
+    def _take_trained(self, event: AnyEvent) -> None:
+        match event:
+            case events.Steps() if event.losses:
+                self._gathered.steps.append(event)
+                self.loss = event.losses[-1]
+                self.step, self.epoch = event.first_step + len(event.losses), event.epoch
+            case events.Epoch():
+                self.epochs.add(event)
+                self.step, self.epoch = event.step, event.epoch
+            case events.LearningRate():
+                self._gathered.rates.append(event)
+
+    def _take_rare(self, event: AnyEvent) -> None:
+        match event:
+            case events.Devices():
+                self.devices = event
+            case events.Model():
+                self.model = event
+            case events.Placement():
+                self.placement = event
+            case events.Timeline():
+                self.timeline = event
+            case events.Checkpoint():
+                self._add_checkpoint(event)
+            case events.Warned():
+                self.warnings.append(event)
+                self.log.say(event.time, "warning", f"{event.message} {event.suggestion}".rstrip())
+            case events.Finished():
+                self._finish(event)
+            case events.Failed():
+                self._fail(event)
+
+    def _start(self, event: events.Started) -> None:
+        self.started = event
+        self.step = max(self.step, event.from_step)
+        self.epoch = max(self.epoch, event.from_epoch)
+
+    def _change_state(self, state: State, reason: str) -> None:
+        self.state, self.reason = state, reason
+        self.pace.state(state)
+
+    def _finish(self, event: events.Finished) -> None:
+        self.finished = event
+        self.step, self.epoch = event.step, event.epoch
+        self._change_state("finished", event.reason)
+
+    def _fail(self, event: events.Failed) -> None:
+        self.failure = event
+        self.log.say(event.time, "error", event.message)
+        self._change_state("failed", event.message)
+
+    def _add_checkpoint(self, event: events.Checkpoint) -> None:
+        for name in (*event.removed, event.name):
+            self._checkpoints.pop(name, None)
+        self._checkpoints[event.name] = event

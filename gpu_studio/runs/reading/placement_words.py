@@ -1,0 +1,100 @@
+"""What is said of where the layers of a run were executed: the same in the window and on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from gpu_studio.plan.problems import listed
+from gpu_studio.runs.events import Crossing
+from gpu_studio.runs.reading.placements import JOIN, Judgement, LayerRow, Misplaced, PassRow
+
+Number = Callable[[int], str]
+NONE: Final = "–"
+NAMED: Final = 3
+"""So many names are written out; of more only how many they are."""
+
+
+def grouped(count: int) -> str:
+    """A whole number with its thousands apart, as in `1,318`."""
+    return f"{count:,}"
+
+
+def headline(found: Judgement, number: Number = grouped) -> str:
+    """In a sentence or two whether the layers ran where they were put; `number` writes a count."""
+    return _mismatch(found, number) if found.wrong else _agreement(found, number)
+
+
+def choice(found: Judgement) -> str:
+    """In a sentence for which layers the program chose, as the plan leaves them out; empty if there are none."""
+    left = [layer.layer for layer in found.layers if layer.by_plan is False]
+    return f"The plan leaves out {_some(left)}: placed where the inputs are." if left else ""
+
+
+def asked_in_words(layer: LayerRow) -> str:
+    """The devices that were asked for: `CPU:1`, `CPU:0 + CPU:1, joined on CPU:2`."""
+    if not layer.asked:
+        return "not told"
+    joined = f", joined on {layer.joined_on}" if layer.joined_on else ""
+    return f"{' + '.join(layer.asked)}{joined}"
+
+
+def ran_in_words(row: PassRow) -> str:
+    """The devices on which a pass ran, and how many operations on each: `CPU:1 12`; `–` where there is none."""
+    return ", ".join(f"{device} {grouped(count)}" for device, count in row.ran) or NONE
+
+
+def misplaced_in_words(each: Misplaced, number: Number = grouped) -> str:
+    """What is not where it was asked to be, in a sentence."""
+    asked = listed(each.asked, "or") or "any device that was asked for"
+    if not each.operations:
+        return f"The {each.way} of {each.layer} did nothing on {asked}, where a part of it was put."
+    part = f", part {int(each.part) + 1}," if each.part.isdecimal() else ""
+    part = ", where its parts are joined," if each.part == JOIN else part
+    done = _counted(each.operations, "operation", number)
+    ran = "was" if each.operations == 1 else "were"
+    return f"{done} of the {each.way} of {each.layer}{part} {ran} executed on {each.device}, and not on {asked}."
+
+
+def edge_in_words(each: Crossing) -> str:
+    """Which layers make and take what crosses; what belongs to no layer is the data, the loss or the step counter."""
+    if not each.source and not each.target:
+        return "data, loss and counters"
+    return f"{each.source or 'data or loss'} → {each.target or 'loss or counters'}"
+
+
+def _agreement(found: Judgement, number: Number) -> str:
+    counted = _counted(found.operations, "operation", number)
+    busy = [layer for layer in found.layers if layer.operations]
+    if not busy:
+        return "TensorFlow executed no operation of any layer."
+    if not all(layer.asked for layer in busy):
+        return f"The run does not tell where its layers were put: {counted}."
+    if len(busy) < len(found.layers):
+        share = f"{number(len(busy))} of {number(len(found.layers))}"
+        return f"All layers that compute, {share}, ran where they were put: {counted}."
+    if len(busy) == 1:
+        return f"The layer {busy[0].layer} ran where it was put: {counted}."
+    return f"All {number(len(busy))} layers ran where they were put: {counted}."
+
+
+def _mismatch(found: Judgement, number: Number) -> str:
+    strayed = [each for each in found.wrong if each.operations]
+    said = [misplaced_in_words(each, number) for each in found.wrong if not each.operations]
+    if strayed:
+        layers = list(dict.fromkeys(each.layer for each in strayed))
+        count = number(sum(each.operations for each in strayed))
+        whole = _counted(found.operations, "operation", number)
+        said.insert(0, f"{count} of {whole} ran on another device than asked: those of {_some(layers)}.")
+    more = f" And {number(len(said) - NAMED)} more." if len(said) > NAMED else ""
+    return " ".join(said[:NAMED]) + more
+
+
+def _counted(count: int, word: str, number: Number) -> str:
+    return f"{number(count)} {word}" if count == 1 else f"{number(count)} {word}s"
+
+
+def _some(names: Sequence[str]) -> str:
+    if len(names) <= NAMED + 1:
+        return listed(names)
+    return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"

@@ -1,0 +1,175 @@
+"""A run in one row: what a list of runs shows, without folding every step of every run."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.events import AnyEvent, Devices, State, decode
+from gpu_studio.runs.inheritance import resumed_from
+from gpu_studio.runs.reading.epochs import Best, EpochTable, higher_is_better
+from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.reading.lines import LineTail
+from gpu_studio.runs.state import is_live
+
+# Of these only the newest says anything that a row needs; they are nearly all of the file.
+_FREQUENT: Final = frozenset((b"steps", b"memory", b"learning_rate"))
+# Whatever these say holds beside the newest of the frequent ones, whichever of them came first.
+_BESIDE: Final = frozenset((b"epoch", b"checkpoint", b"log", b"warning"))
+_BEFORE_KIND: Final = len(b'{"event":"')
+_TOGETHER: Final = 512
+_ID_TIME = "%Y%m%dT%H%M%SZ"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One run. Times are in seconds (`created` since 1970, UTC); None is not known (yet).
+
+    `best` is the best epoch by the metric that says most: a validation accuracy, else the validation loss, else any.
+    `curve` holds that metric of each epoch, `losses` the validation loss, else the loss; `peaks` the peak bytes of each
+    device. `model` is the name of the built model, empty before there is one, `devices` what TensorFlow saw.
+    """
+
+    directory: RunDirectory
+    plan: str
+    state: State
+    reason: str
+    created: float
+    seconds: float | None
+    epoch: int
+    epochs_total: int | None
+    step: int
+    steps_total: int | None
+    best: Best | None
+    curve: tuple[float, ...]
+    peaks: dict[str, int]
+    strategy: str
+    resumed_from: str | None
+    losses: tuple[float, ...] = ()
+    model: str = ""
+    devices: Devices | None = None
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.directory.id
+
+    @property
+    def live(self) -> bool:
+        """Whether the trainer is at work."""
+        return self.state not in ("finished", "failed", "lost")
+
+
+def summarise(run: RunDirectory) -> Summary:
+    """Read `run` for a list. Raises OSError if its files cannot be read."""
+    return Skimmer(run).summary()
+
+
+class Skimmer:
+    """Folds the events of one run, of the frequent kinds only the newest of each, and goes on where it stopped."""
+
+    def __init__(self, run: RunDirectory) -> None:
+        self._run = run
+        self._history = History()
+        self._lines = LineTail(run.events_file)
+        self._newest: dict[bytes, tuple[int, int, bytes]] = {}
+        self._batch: list[AnyEvent] = []
+
+    @property
+    def history(self) -> History:
+        """All that was told at the last look, of the frequent kinds only the newest."""
+        return self._history
+
+    def summary(self) -> Summary:
+        """Return how the run stands now. Raises OSError if its files cannot be read."""
+        # Asked before reading: a trainer that ends in between has said its last word in what is read.
+        live = is_live(self._run)
+        self._read()
+        if not live:
+            self._history.conclude_lost("the trainer ended without a word")
+        return _summary(self._run, self._history)
+
+    def _read(self) -> None:
+        for number, line in enumerate(self._lines.read_all()):
+            kind = line[_BEFORE_KIND : line.find(b'"', _BEFORE_KIND)]
+            if kind in _FREQUENT:
+                self._newest[kind] = number, len(self._batch), line
+            else:
+                self._take(line, alone=kind not in _BESIDE)
+        self._pour()
+
+    def _take(self, line: bytes, *, alone: bool) -> None:
+        if alone or len(self._batch) >= _TOGETHER:
+            self._pour()
+        event = decode(line)
+        if event is not None:
+            self._batch.append(event)
+
+    def _pour(self) -> None:
+        """Let the history have what came, the newest of the frequent kinds among the others where they stood."""
+        # From the last to the first, so that the places of those before stay what they are.
+        for _, place, line in sorted(self._newest.values(), reverse=True):
+            event = decode(line)
+            if event is not None:
+                self._batch.insert(place, event)
+        self._history.apply_all(self._batch)
+        self._newest.clear()
+        self._batch.clear()
+
+
+def headline(epochs: EpochTable) -> str | None:
+    """Choose the metric that says most about a run; None before the end of the first epoch."""
+    names = epochs.metrics
+    rising = [name for name in names if higher_is_better(name)]
+    ranked = [name for name in rising if name.startswith("val_")] + rising + ["val_loss", "loss"]
+    return next((name for name in ranked if name in names), names[0] if names else None)
+
+
+def created_at(run: RunDirectory) -> float:
+    """Return when `run` was made, in seconds since 1970 (UTC): by its id, else by its directory."""
+    try:
+        return datetime.strptime(run.id.partition("-")[0], _ID_TIME).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return run.path.stat().st_mtime
+
+
+def _summary(run: RunDirectory, history: History) -> Summary:
+    metric = headline(history.epochs)
+    parent = resumed_from(run)
+    return Summary(
+        directory=run,
+        plan=history.plan or plan_name(run),
+        state=history.state,
+        reason=history.reason,
+        created=created_at(run),
+        seconds=history.seconds,
+        epoch=history.epoch,
+        epochs_total=history.epochs_total,
+        step=history.step,
+        steps_total=history.steps_total,
+        best=history.epochs.best(metric) if metric else None,
+        curve=tuple(history.epochs.metric(metric).tolist()) if metric else (),
+        peaks={device: memory.peak for device, memory in history.memory.items()},
+        strategy=history.devices.strategy if history.devices else "",
+        resumed_from=parent.run if parent else None,
+        losses=_losses(history.epochs),
+        model=history.model.name if history.model else "",
+        devices=history.devices,
+    )
+
+
+def _losses(epochs: EpochTable) -> tuple[float, ...]:
+    name = "val_loss" if "val_loss" in epochs.metrics else "loss"
+    return tuple(epochs.metric(name).tolist())
+
+
+def plan_name(run: RunDirectory) -> str:
+    """Return the plan's name as the run's plan file says it; the run's id if that cannot be read."""
+    try:
+        name = tomllib.loads(run.plan_file.read_text(encoding="utf-8")).get("name", run.id)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return run.id
+    return str(name)

@@ -1,0 +1,1 @@
+"""What runs came to: figures, times, comparison, files for other programs."""

@@ -1,0 +1,165 @@
+"""Several runs side by side: what is different in their plans, and what came of it, with the best marked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gpu_studio.plan.difference import section
+from gpu_studio.runs.reading.epochs import higher_is_better
+from gpu_studio.runs.results.run_figures import RunFigures
+from gpu_studio.runs.wording import UNKNOWN, duration, energy, metric, rate, share, size, span
+
+Value = float | str | None
+Write = Callable[[float | None], str]
+_NOISE: Final = 0.01
+"""Two runs of one plan differ by so large a part in time, memory and energy: no more is no better."""
+LEFT_OUT: Final = "left out"
+"""What stands where a plan does not have a field that another has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure, or one field of the plans, of each run.
+
+    `values` are as they are read (seconds, bytes, joules, parts of 1), `texts` as a person reads them, with the unit
+    that `unit` names; a value that is None says in its text why. `best` is the place of the run that is better than
+    all others; None where none is, or where nothing is better or worse.
+    """
+
+    label: str
+    unit: str
+    values: tuple[Value, ...]
+    texts: tuple[str, ...]
+    best: int | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether not all runs have the same."""
+        return len(set(self.texts)) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`plans` has only the fields in which the plans differ, `figures` all that is known of any of the runs."""
+
+    runs: tuple[RunFigures, ...]
+    plans: tuple[Row, ...]
+    figures: tuple[Row, ...]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """All rows, the plans' first."""
+        return self.plans + self.figures
+
+
+def compare(runs: Sequence[RunFigures], metric_name: str | None = None) -> Comparison:
+    """Compare runs; `metric_name` puts one metric's row first and leaves the other metrics out."""
+    return Comparison(tuple(runs), tuple(_plan_rows(runs)), tuple(_figure_rows(runs, metric_name)))
+
+
+def metric_names(runs: Sequence[RunFigures]) -> list[str]:
+    """The names of all metrics that any of the runs has, in the order in which they first come."""
+    return list(dict.fromkeys(name for run in runs for name in run.metrics))
+
+
+def _plan_rows(runs: Sequence[RunFigures]) -> Iterator[Row]:
+    readable = [run for run in runs if run.plan_values]
+    fields = dict.fromkeys(name for run in readable for name in run.plan_values)
+    for name in sorted(fields, key=section):
+        texts = tuple(run.plan_values.get(name, LEFT_OUT) if run.plan_values else UNKNOWN for run in runs)
+        row = Row(name, "", tuple(run.plan_values.get(name) for run in runs), texts)
+        if len({run.plan_values.get(name) for run in readable}) > 1:
+            yield row
+
+
+def _figure_rows(runs: Sequence[RunFigures], metric_name: str | None) -> Iterator[Row]:
+    names = metric_names(runs) if metric_name is None else [metric_name]
+    yield from (_metric_row(runs, name) for name in names)
+    yield from (row for row in (*_time_rows(runs), *_memory_rows(runs), *_card_rows(runs)) if _is_known(row))
+
+
+def _metric_row(runs: Sequence[RunFigures], name: str) -> Row:
+    values = [run.metrics.get(name) for run in runs]
+    return _row(name, "", values, metric, _best(values, higher=higher_is_better(name)))
+
+
+def _time_rows(runs: Sequence[RunFigures]) -> Iterator[Row]:
+    steps = [float(run.summary.step) for run in runs]
+    yield _row("steps trained", "steps", steps, lambda value: f"{value or 0:,.0f}")
+    yield _total(runs, "time", "s", [run.summary.seconds for run in runs], duration)
+    rates = [run.samples_per_second for run in runs]
+    yield _row("throughput", "samples/s", rates, rate, _best(rates, higher=True, by=_NOISE))
+    times = [run.step_seconds for run in runs]
+    yield _row("time of a step", "s", times, span, _best(times, by=_NOISE))
+    waits = [run.input_share for run in runs]
+    yield _row("waiting for data", "of training", waits, share, _best(waits, by=_NOISE))
+
+
+def _memory_rows(runs: Sequence[RunFigures]) -> Iterator[Row]:
+    for device in dict.fromkeys(device for run in runs for device in run.peaks):
+        # A prediction is no result: none is better than another.
+        yield _row(f"predicted {device}", "bytes", [_number(run.predicted.get(device)) for run in runs], size)
+        peaks = [_number(run.peaks.get(device)) for run in runs]
+        yield _row(f"peak memory {device}", "bytes", peaks, size, _best([peak or None for peak in peaks], by=_NOISE))
+
+
+def _card_rows(runs: Sequence[RunFigures]) -> Iterator[Row]:
+    joules = [run.joules for run in runs]
+    missing = [run.why_not("joules") for run in runs]
+    yield _total(runs, "energy", "J", joules, energy, missing)
+    each = [run.joules_per_thousand_samples for run in runs]
+    yield _row("energy of 1,000 samples", "J", each, energy, _best(each, by=_NOISE), missing)
+    for label, name in (("cards idle", "idle_seconds"), ("cards throttled", "throttled_seconds")):
+        seconds = [getattr(run, name) for run in runs]
+        yield _total(runs, label, "s", seconds, duration, [run.why_not(name) for run in runs])
+
+
+def _total(
+    runs: Sequence[RunFigures],
+    label: str,
+    unit: str,
+    values: Sequence[float | None],
+    write: Write,
+    missing: Sequence[str] = (),
+) -> Row:
+    """Make the row of something that grows while a run goes on: less is better only of runs that trained as much."""
+    as_much = len({run.times.samples for run in runs}) == 1
+    return _row(label, unit, values, write, _best(values, by=_NOISE) if as_much else None, missing)
+
+
+def _row(
+    label: str,
+    unit: str,
+    values: Sequence[float | None],
+    write: Write,
+    best: int | None = None,
+    missing: Sequence[str] = (),
+) -> Row:
+    reasons = missing or [UNKNOWN] * len(values)
+    texts = [why or UNKNOWN if value is None else write(value) for value, why in zip(values, reasons, strict=True)]
+    # What reads the same is no better, whatever digits follow.
+    told_apart = best is not None and texts.count(texts[best]) == 1
+    return Row(label, unit, tuple(values), tuple(texts), best if told_apart else None)
+
+
+def _best(values: Sequence[float | None], *, higher: bool = False, by: float = 0.0) -> int | None:
+    """Return the place of the value that is better than all the others, and by more than that part of them.
+
+    None if there is none, or only one value.
+    """
+    known = [(value, place) for place, value in enumerate(values) if value is not None and math.isfinite(value)]
+    if len(known) < 2:
+        return None
+    (first, place), (second, _) = sorted(known, reverse=higher)[:2]
+    return place if abs(first - second) > by * max(abs(first), abs(second)) else None
+
+
+def _is_known(row: Row) -> bool:
+    return any(value is not None for value in row.values)
+
+
+def _number(value: int | None) -> float | None:
+    return None if value is None else float(value)

@@ -1,0 +1,90 @@
+"""The measured step of a run that trained as a plan would: which runs did, and what their profiler saw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from gpu_studio import plan as plans
+from gpu_studio.plan import Checkpoint, Plan, PlanError, Training
+from gpu_studio.runs.catalogue import directories
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.events import Timeline
+from gpu_studio.runs.reading.early_events import first_of
+from gpu_studio.runs.relocation import with_absolute_files
+
+MOST_RUNS: Final = 200
+"""So many of the newest runs are looked through."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredStep:
+    """A step that was measured in `run` (its id)."""
+
+    run: str
+    timeline: Timeline
+
+
+class MeasuredSteps:
+    """The runs of a directory, by what their steps depend on. A run's plan is read once: it never changes."""
+
+    def __init__(self, runs: Path) -> None:
+        self._runs = runs
+        self._plans: dict[Path, Plan | None] = {}
+
+    def newest(self, plan: Plan, base: Path) -> MeasuredStep | None:
+        """The step of the newest run with the same model, data, devices, batch, optimizer and placement as `plan`.
+
+        Relative file names of `plan` start at `base`. None if no run has told of one. Raises OSError if the directory
+        cannot be read.
+        """
+        wanted = what_a_step_depends_on(plan, base)
+        for run in directories(self._runs)[:MOST_RUNS]:
+            if self._plan_of(run) == wanted and not _changed_since(run, wanted):
+                timeline = _timeline(run)
+                if timeline is not None:
+                    return MeasuredStep(run.id, timeline)
+        return None
+
+    def _plan_of(self, run: RunDirectory) -> Plan | None:
+        if run.path not in self._plans:
+            try:
+                self._plans[run.path] = what_a_step_depends_on(plans.load(run.plan_file), run.path)
+            except PlanError:
+                self._plans[run.path] = None
+        return self._plans[run.path]
+
+
+def what_a_step_depends_on(plan: Plan, base: Path) -> Plan:
+    """The plan without what changes nothing in a step: its name, and how long and in which order it is trained."""
+    plan = with_absolute_files(plan, base.absolute())
+    usual = Training()
+    training = replace(
+        plan.training,
+        epochs=usual.epochs,
+        learning_rate=usual.learning_rate,
+        schedule=None,
+        seed=usual.seed,
+        steps_per_call=usual.steps_per_call,
+        early_stopping=None,
+        checkpoint=Checkpoint(),
+    )
+    return replace(plan, name="", training=training)
+
+
+def _changed_since(run: RunDirectory, plan: Plan) -> bool:
+    """Whether the model's file is another than when the run was made, or gone."""
+    if plan.model.file is None:
+        return False
+    try:
+        return Path(plan.model.file).stat().st_mtime > run.plan_file.stat().st_mtime
+    except OSError:
+        return True
+
+
+def _timeline(run: RunDirectory) -> Timeline | None:
+    try:
+        return first_of(run, Timeline)
+    except OSError:
+        return None

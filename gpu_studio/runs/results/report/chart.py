@@ -1,0 +1,167 @@
+"""A chart of lines as SVG: the same for a page, which colours it by its style, and for a file that stands alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gpu_studio.runs.reading.series import Array
+from gpu_studio.runs.results.report.axes import Axis
+from gpu_studio.runs.results.report.markup import Markup, tag
+
+WIDE, HALF = 912, 440
+HEIGHT: Final = 220
+_TOP, _RIGHT, _BOTTOM = 10, 14, 26
+CHARACTER: Final = 6.4
+COLOURS: Final = ("#1f6feb", "#c46a00", "#138a5b", "#b0387f", "#6b46d6", "#0e7f95", "#857300", "#c2452d")
+"""A line's colour by its place, as everywhere in the light theme; a page's own style takes others in the dark."""
+DASHES: Final = ("", "7 4", "2 3", "9 3 2 3", "12 4", "4 2", "1 2", "12 3 2 3 2 3")
+INK: Final = {"line": "#dde1e8", "muted": "#5a6372", "bad": "#c62f27", "text": "#1b1f26", "warning": "#a86500"}
+FONT: Final = "Inter, system-ui, sans-serif"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A curve: `x` and `y` of shape (points,), not a number where it is broken. `place` gives its colour and dash."""
+
+    name: str
+    x: Array
+    y: Array
+    place: int = 0
+    faint: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A line straight across: a limit."""
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Lines over two axes. `words` say what can be seen, for who cannot; `bands` are (begin, end) along x, shaded."""
+
+    title: str
+    lines: Sequence[Line]
+    x: Axis
+    y: Axis
+    words: str = ""
+    levels: Sequence[Level] = ()
+    bands: Sequence[tuple[float, float]] = ()
+    width: int = WIDE
+    height: int = HEIGHT
+
+
+def draw(chart: Chart) -> Markup:
+    """Return the chart as an element `svg`."""
+    words = f"{chart.title}. {chart.words}".strip()
+    return tag("svg", group(chart), role="img", aria_label=words, viewBox=f"0 0 {chart.width} {chart.height}")
+
+
+def group(chart: Chart, **attributes: str | float) -> Markup:
+    """Return what a chart consists of, as one element `g` with these attributes."""
+    pen = _Pen(chart)
+    told = (tag("title", chart.title), tag("desc", chart.words) if chart.words else None)
+    lines = (pen.line(line) for line in chart.lines)
+    drawn = (*pen.bands(), *pen.grid(), *pen.levels(), *lines)
+    return tag("g", *told, *drawn, font_family=FONT, font_size=11.5, **attributes)
+
+
+def sample(place: int) -> Markup:
+    """Return a short piece of a line, for a legend."""
+    mark = tag("line", x1=0, y1=5, x2=24, y2=5, **stroke(place, 2.0))
+    return tag("svg", mark, viewBox="0 0 24 10", width=24, height=10, aria_hidden="true")
+
+
+class _Pen:
+    """Draws the parts of one chart, in its coordinates: a unit is a pixel at the size it was made for."""
+
+    def __init__(self, chart: Chart) -> None:
+        longest = max((len(words) for _, words in chart.y.ticks), default=0)
+        self.chart = chart
+        self.left = 12 + CHARACTER * longest
+        self.right, self.bottom = chart.width - _RIGHT, chart.height - _BOTTOM
+
+    def across(self, value: float) -> float:
+        """Where a value of x lies."""
+        return self.left + self.chart.x.place(value) * (self.right - self.left)
+
+    def down(self, value: float) -> float:
+        """Where a value of y lies."""
+        return self.bottom - self.chart.y.place(value) * (self.bottom - _TOP)
+
+    def grid(self) -> Iterator[Markup]:
+        """The values at both axes, and a line across at each of y."""
+        for value, words in self.chart.y.ticks:
+            y = _short(self.down(value))
+            yield tag("line", class_="grid", x1=_short(self.left), y1=y, x2=self.right, y2=y, stroke=INK["line"])
+            yield self._words(words, self.left - 8, self.down(value) + 4, "end")
+        for at, words in self._apart(self.chart.x.ticks):
+            yield self._words(words, at, self.chart.height - 8, "middle")
+
+    def bands(self) -> Iterator[Markup]:
+        """What is shaded."""
+        for begin, end in self.chart.bands:
+            x, until = self.across(begin), self.across(end)
+            yield tag(
+                "rect", class_="band", x=_short(x), y=_TOP, width=_short(max(1.0, until - x)),
+                height=self.bottom - _TOP, fill=INK["warning"], fill_opacity=0.12,
+            )  # fmt: skip
+
+    def levels(self) -> Iterator[Markup]:
+        """The limits, each with its name."""
+        for level in self.chart.levels:
+            y = self.down(level.value)
+            yield tag(
+                "line", class_="level", x1=_short(self.left), y1=_short(y), x2=self.right, y2=_short(y),
+                stroke=INK["bad"], stroke_width=1.5,
+            )  # fmt: skip
+            yield self._words(level.name, self.right, y - 4 if y > _TOP + 14 else y + 13, "end")
+
+    def line(self, line: Line) -> Markup:
+        """A curve."""
+        pen = stroke(line.place, 1.0 if line.faint else 1.75)
+        return tag("path", d=self._path(line), fill="none", stroke_linejoin="round", **pen)
+
+    def _path(self, line: Line) -> str:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            known = np.isfinite(line.x) & np.isfinite(line.y) & ((line.y > 0) | (not self.chart.y.log))
+        begun, steps = False, []
+        for x, y, there in zip(line.x.tolist(), line.y.tolist(), known.tolist(), strict=True):
+            if there:
+                steps.append(f"{'L' if begun else 'M'}{_short(self.across(x))} {_short(self.down(y))}")
+            begun = there
+        return "".join(steps)
+
+    def _apart(self, ticks: Iterable[tuple[float, str]]) -> Iterator[tuple[float, str]]:
+        """Where each stands that does not run into the one before, moved in where it would run over the edge."""
+        free = 0.0
+        for value, words in ticks:
+            half = len(words) * CHARACTER / 2
+            at = min(self.across(value), self.chart.width - half)
+            if at - half >= free:
+                free = at + half + 8
+                yield at, words
+
+    def _words(self, words: str, x: float, y: float, anchor: str) -> Markup:
+        return tag("text", words, x=_short(x), y=_short(y), text_anchor=anchor, fill=INK["muted"])
+
+
+def stroke(place: int, width: float) -> dict[str, str | float | None]:
+    """Return how a line in this place is drawn."""
+    return {
+        "class_": f"d{place % len(COLOURS)}",
+        "stroke": COLOURS[place % len(COLOURS)],
+        "stroke_width": width,
+        "stroke_dasharray": DASHES[place % len(DASHES)] or None,
+    }
+
+
+def _short(number: float) -> str:
+    return f"{number:.1f}".removesuffix(".0") if math.isfinite(number) else "0"

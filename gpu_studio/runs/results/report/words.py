@@ -1,0 +1,54 @@
+"""What a report says in sentences."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from gpu_studio.runs.events import State
+from gpu_studio.runs.results.run_figures import RunFigures
+from gpu_studio.runs.wording import duration
+
+_ENDS: Final = {
+    "completed": "Completed",
+    "early_stopping": "Ended early, because it did not get better any more,",
+    "stopped": "Stopped, with a checkpoint,",
+    "stopped_now": "Stopped, without a checkpoint,",
+}
+_LIVE: Final = {
+    "starting": "Starting",
+    "running": "Still training",
+    "paused": "Paused",
+    "stopping": "About to stop",
+    "failed": "Failed",
+    "lost": "Lost: the trainer ended without a word,",
+}
+
+STATES: Final[dict[State, str]] = {
+    "starting": "accent",
+    "running": "good",
+    "paused": "warning",
+    "stopping": "warning",
+    "finished": "good",
+    "failed": "bad",
+    "lost": "bad",
+}
+"""The class that colours a state; the word always stands beside it."""
+
+
+def outcome(run: RunFigures) -> str:
+    """Say how a run stands or ended, and how far it came."""
+    begun = _ENDS[run.finished.reason] if run.finished else _LIVE.get(run.summary.state, run.summary.state)
+    return f"{begun} after {duration(run.summary.seconds)}, {_reached(run)}."
+
+
+def moment(time: float) -> str:
+    """Write a moment as it can be read anywhere: `2026-11-21 14:02 UTC`."""
+    return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _reached(run: RunFigures) -> str:
+    total = f" of {run.summary.epochs_total}" if run.summary.epochs_total else ""
+    if not run.summary.step:
+        return "before the first step"
+    return f"in epoch {run.summary.epoch}{total}, {run.summary.step:,} steps trained"

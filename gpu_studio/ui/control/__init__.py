@@ -1,0 +1,1 @@
+"""What the window does with plans, runs and the queue."""

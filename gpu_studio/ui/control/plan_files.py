@@ -1,0 +1,219 @@
+"""Plans and files: new, open, save, recent, dropped; and what is remembered from one start to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from gpu_studio import plan as plans
+from gpu_studio.plan import Machine, Plan, PlanError
+from gpu_studio.plan.templates import template
+from gpu_studio.ui.models.plan.plan_document import PlanDocument
+from gpu_studio.ui.models.plan.readiness import Readiness
+from gpu_studio.ui.settings import DRAFT, LAST_PLAN, RECENT_PLANS, Settings
+from gpu_studio.ui.widgets.asking.question import Question
+
+FILTER = "Plans (*.plan.toml *.toml);;All files (*)"
+SUFFIX = ".plan.toml"
+MOST_RECENT = 8
+
+
+class PlanFiles(QObject):
+    """What happens to the document's files. `opened` fires when a plan was opened, `failed(text)` when one was not.
+
+    `compared(path, plan)` has a plan that the open one shall be held against.
+    """
+
+    opened = Signal()
+    failed = Signal(str)
+    recent_changed = Signal()
+    compared = Signal(object, object)
+
+    def __init__(self, document: PlanDocument, readiness: Readiness, settings: Settings, window: QWidget) -> None:
+        super().__init__(window)
+        self._document = document
+        self._readiness = readiness
+        self._settings = settings
+        self._window = window
+
+    @property
+    def recent(self) -> tuple[Path, ...]:
+        """Plans opened or saved lately that are still there, the last first."""
+        return tuple(path for text in self._settings.get(RECENT_PLANS) if (path := Path(text)).is_file())
+
+    def begin(self, path: Path | None) -> None:
+        """Hold the plan of this start: the one asked for, else that of last time, else a starter."""
+        if path is not None:
+            self.open(path)
+        elif not self._restore_draft() and (last := self._settings.get(LAST_PLAN)) and Path(last).is_file():
+            self.open(Path(last))
+        self.offer_starter()
+
+    def offer_starter(self) -> None:
+        """Hold a starter plan, if there is no plan yet and the machine is known."""
+        machine = self._readiness.machine
+        if self._document.plan is None and machine is not None:
+            self._document.begin(plans.starter(machine))
+
+    def remember(self) -> None:
+        """Note what is open, and what of it is in no file, for the next start."""
+        plan, path = self._document.plan, self._document.path
+        self._settings.set(LAST_PLAN, str(path) if path else "")
+        unsaved = plan is not None and self._document.dirty
+        self._settings.set(DRAFT, self._document.text if unsaved else "")
+
+    def new_starter(self) -> None:
+        """Switch to a starter plan for this machine; the plan before comes back by undo."""
+        self._make(plans.starter, "new starter plan")
+
+    def new_from_template(self, strategy: str) -> None:
+        """Switch to a plan for this machine that trains with `strategy`; the plan before comes back by undo."""
+        self._make(partial(template, strategy), f"new plan, {strategy}")
+
+    def take(self, plan: Plan, then: Callable[[], object] | None = None) -> None:
+        """Switch to a plan that has no file, as that of a run; `then` is done once that has happened."""
+        self.leave(lambda: self._take(plan, then or _nothing))
+
+    def _take(self, plan: Plan, then: Callable[[], object]) -> None:
+        self._switch(plan, f"open {plan.name}")
+        then()
+
+    def choose_and_open(self) -> None:
+        """Ask for a file, and open it."""
+        self._ask(self._opening("Open plan"), self.change_to)
+
+    def choose_and_compare(self) -> None:
+        """Ask for a file, and hold the open plan against the one in it."""
+        self._ask(self._opening("Compare plan with"), self.compare_with)
+
+    def compare_with(self, path: Path) -> None:
+        """Hold the open plan against the one in a file; if that cannot be read, say why."""
+        try:
+            self.compared.emit(path, plans.load(path.absolute()))
+        except PlanError as error:
+            self.failed.emit(str(error))
+
+    def leave(self, then: Callable[[], object]) -> None:
+        """Go on to another plan: at once, or, where changes are in no file, after having asked about them."""
+        if not self._document.dirty:
+            then()
+            return
+        name = self._document.plan.name if self._document.plan else "the plan"
+        text = f"The changes of “{name}” are in no file yet. Undo brings them back until the window is closed."
+        answers = {"Save": lambda: self._save_then(then), "Don’t save": then}
+        Question("Save the changes?", text, answers, self._window).show()
+
+    def change_to(self, path: Path) -> None:
+        """Open the plan in a file, after having asked about changes that are in no file."""
+        self.leave(lambda: self.open(path))
+
+    def open(self, path: Path) -> bool:
+        """Open the plan in a file; if it cannot be, say why, and keep what is open. Returns whether it was opened."""
+        try:
+            self._document.open(path.absolute())
+        except PlanError as error:
+            self.failed.emit(str(error))
+            return False
+        self._note(path.absolute())
+        self.opened.emit()
+        return True
+
+    def save(self) -> None:
+        """Write the plan to its file; without one, ask for one."""
+        self._save_then(_nothing)
+
+    def save_as(self) -> None:
+        """Ask for a file, and write the plan to it."""
+        self._save_as_then(_nothing)
+
+    def _save_then(self, then: Callable[[], object]) -> None:
+        if self._document.path is None:
+            self._save_as_then(then)
+        elif self.save_to(self._document.path):
+            then()
+
+    def _save_as_then(self, then: Callable[[], object]) -> None:
+        if self._document.plan is None:
+            return
+        dialog = QFileDialog(self._window, "Save plan as", self._folder(), FILTER)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix(SUFFIX.lstrip("."))
+        dialog.selectFile(file_name(self._document.plan.name))
+        self._ask(dialog, lambda path: self.save_to(path) and then())
+
+    def save_to(self, path: Path) -> bool:
+        """Write the plan to a file; if that fails, say why. Returns whether it was written."""
+        try:
+            self._document.save(path.absolute())
+        except OSError as error:
+            why = error.strerror or str(error)
+            self.failed.emit(f"The plan could not be saved to {path}: {why}. Save it to another place.")
+            return False
+        self._note(path.absolute())
+        return True
+
+    def copy(self) -> None:
+        """Put the plan's text on the clipboard."""
+        if self._document.plan is not None:
+            QGuiApplication.clipboard().setText(self._document.text)
+
+    def _restore_draft(self) -> bool:
+        text = self._settings.get(DRAFT)
+        last = self._settings.get(LAST_PLAN)
+        path = Path(last) if last else None
+        try:
+            draft = plans.loads(text, "the plan left unsaved last time") if text else None
+            stored = plans.load(path) if draft is not None and path is not None else None
+        except PlanError as error:
+            self.failed.emit(str(error))
+            return False
+        if draft is not None:
+            self._document.begin(draft, path, stored or Plan())
+            self._document.keep_text(text)
+        return draft is not None
+
+    def _make(self, make: Callable[[Machine], Plan], text: str) -> None:
+        machine = self._readiness.machine
+        if machine is None:
+            self.failed.emit("The machine is still being looked at: a plan for it can be made in a moment.")
+            return
+        self.leave(lambda: self._switch(make(machine), text))
+
+    def _switch(self, plan: Plan, text: str) -> None:
+        self._document.switch(plan, None, text)
+        self.opened.emit()
+
+    def _opening(self, title: str) -> QFileDialog:
+        dialog = QFileDialog(self._window, title, self._folder(), FILTER)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        return dialog
+
+    def _ask(self, dialog: QFileDialog, then: Callable[[Path], object]) -> None:
+        dialog.setAccessibleName(dialog.windowTitle())
+        dialog.fileSelected.connect(lambda name: then(Path(name)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _folder(self) -> str:
+        path = self._document.path or next(iter(self.recent), None)
+        return str(path.parent if path else Path.home())
+
+    def _note(self, path: Path) -> None:
+        others = [each for each in self._settings.get(RECENT_PLANS) if each != str(path)]
+        self._settings.set(RECENT_PLANS, (str(path), *others)[:MOST_RECENT])
+        self.recent_changed.emit()
+
+
+def file_name(plan_name: str) -> str:
+    """A file name for a plan of this name: `digits-on-four-devices.plan.toml`."""
+    words = "".join(letter if letter.isalnum() else " " for letter in plan_name.lower()).split()
+    return ("-".join(words)[:60] or "untitled") + SUFFIX
+
+
+def _nothing() -> None:
+    """What follows a saving that nothing waits for."""

@@ -1,0 +1,212 @@
+"""What the window does with the queue: show it while it is seen, and change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
+
+from gpu_studio.plan import Plan, PlanError
+from gpu_studio.ui.models.plan.plan_document import folder_of
+from gpu_studio.ui.models.runs.queue_model import QueueModel, QueueRow
+
+if TYPE_CHECKING:
+    from gpu_studio.runs.queueing.queue import Queue
+    from gpu_studio.runs.queueing.queue_entry import Entry
+    from gpu_studio.ui.main_window import MainWindow
+
+Done = TypeVar("Done")
+SETTLE_MS = 50
+NONE_SELECTED = "Select a plan in the queue, on the Runs page"
+_OF_SELECTED = ("queue_up", "queue_down", "queue_hold", "queue_start", "queue_remove")
+
+
+class QueueControl(QObject):
+    """Holds the rows, and which of them the actions are about. `changed` fires after each reading.
+
+    It reads when it is shown, when the queue's folder changes while it is, and after its own changes; never else.
+    """
+
+    changed = Signal()
+
+    def __init__(self, window: MainWindow, runs_dir: Path) -> None:
+        super().__init__(window)
+        self._window = window
+        self._runs_dir = runs_dir
+        self._needs: dict[str, str] = {}
+        self.model = QueueModel(self)
+        self.selected = ""
+        self.model.dropped.connect(self.move)
+        self._files: QFileSystemWatcher | None = None
+        self._watching = False
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(SETTLE_MS)
+        self._soon.timeout.connect(self.read)
+
+    @property
+    def queue(self) -> Queue:
+        """The queue on disk."""
+        # Imported when it is first needed: the window's start waits for this module.
+        from gpu_studio.runs.queueing.queue import Queue
+
+        return Queue(self._runs_dir)
+
+    def attend(self) -> None:
+        """See that somebody works off what waits, as after the machine was started anew; free if there is no queue."""
+        if self.queue.folder.is_dir():
+            self._see_to_runner()
+
+    def watch(self) -> None:
+        """Show the queue, and follow its folder."""
+        if self._files is None:
+            self._files = QFileSystemWatcher(self)
+            self._files.directoryChanged.connect(lambda _: self._soon.start())
+        self._watching = True
+        self.read()
+        self._see_to_runner()
+
+    def rest(self) -> None:
+        """Read no more until somebody looks again."""
+        self._watching = False
+        self._soon.stop()
+        if self._files is not None and (followed := self._files.directories()):
+            self._files.removePaths(followed)
+
+    def read(self) -> None:
+        """Show the queue as it is on disk now."""
+        queue = self.queue
+        if self._files is not None and self._watching:
+            _follow(self._files, self._runs_dir, queue.folder)
+        entries, waits = queue.entries(), queue.waits()
+        self._needs = {each.id: self._needs.get(each.id) or self._needs_of(queue, each) for each in entries}
+        self.model.set_rows([QueueRow(each, self._needs[each.id], waits.get(each.id, "")) for each in entries])
+        if self.model.place_of(self.selected) is None:
+            self.selected = ""
+        self._allow()
+        self.changed.emit()
+
+    def select(self, name: str) -> None:
+        """Let the actions be about this entry."""
+        if name != self.selected:
+            self.selected = name
+            self._allow()
+            self.changed.emit()
+
+    def add_plan(self) -> None:
+        """Put the open plan at the end of the queue."""
+        document = self._window.document
+        plan = document.plan
+        if plan is None or self._window.readiness.why_not:
+            return
+        base, target = folder_of(document.path), self._window.resuming.target
+        predicted = self._predicted(plan, base)
+        if self._do(lambda: self.queue.add(plan, base, predicted=predicted, resume=target)):
+            self._window.resuming.end()
+            self._window.notice.say(
+                f"{plan.name} is in the queue: it starts when its devices have the memory it needs.",
+                label="Show",
+                deed=lambda: self._window.show_page("runs"),
+            )
+
+    def move(self, name: str, place: int) -> None:
+        """Have an entry stand at a place."""
+        self._do(lambda: self.queue.move(name, place))
+
+    def shift(self, by: int) -> None:
+        """Move the selected entry down by so many places; up where that is negative."""
+        self._do(lambda: self.queue.shift(self.selected, by))
+
+    def toggle_hold(self) -> None:
+        """Hold the selected entry, or let it go."""
+        if (row := self._row()) is not None:
+            change = self.queue.release if row.entry.held else self.queue.hold
+            self._do(lambda: change(row.entry.id))
+
+    def start_now(self) -> None:
+        """Start the selected entry, whatever is free."""
+        self._do(lambda: self.queue.start_now(self.selected))
+
+    def remove(self) -> None:
+        """Take the selected entry out, and offer to put it back."""
+        queue, name = self.queue, self.selected
+        taken = self._do(lambda: queue.remove(name))
+        if taken is not None:
+            self._window.notice.say(
+                f"{taken.entry.name} was taken out of the queue.",
+                label="Undo",
+                deed=lambda: self._do(lambda: queue.restore(taken)),
+            )
+
+    def close(self) -> None:
+        """Follow nothing any more. The runner goes on."""
+        self.rest()
+
+    def _do(self, deed: Callable[[], Done]) -> Done | None:
+        """Change the queue; if that cannot be, say why. Returns what the deed gave; None if it failed."""
+        from gpu_studio.runs.queueing.queue import QueueError
+
+        done: Done | None = None
+        try:
+            done = deed()
+        except QueueError as error:
+            self._window.notice.say(str(error), "warning")
+        except OSError as error:
+            text = f"The queue in {self._runs_dir} cannot be changed: {error.strerror or error}."
+            self._window.notice.say(f"{text} Look whether there is room, and whose it is.", "bad")
+        self.read()
+        self._see_to_runner()
+        return done
+
+    def _see_to_runner(self) -> None:
+        from gpu_studio.runs.queueing.queue_process import ensure_runner
+
+        # Where it cannot be started, the change itself could not be made, and was told of.
+        with suppress(OSError):
+            if (process := ensure_runner(self._runs_dir)) is not None:
+                self._window.runs.look_after(process)
+
+    def _needs_of(self, queue: Queue, entry: Entry) -> str:
+        from gpu_studio.runs.queueing.queue_choice import in_words
+        from gpu_studio.runs.queueing.queue_needs import needs_of
+
+        machine = self._window.readiness.machine
+        if machine is None:
+            return ""
+        try:
+            return in_words(needs_of(queue.plan_of(entry), machine, entry.predicted))
+        except PlanError:
+            return "not known"
+
+    def _predicted(self, plan: Plan, base: Path) -> dict[str, int]:
+        """What the open plan takes of each logical device, as far as TensorFlow has told of it."""
+        machine, facts = self._window.readiness.machine, self._window.facts.known_of(plan, base)
+        if machine is None or facts is None:
+            return {}
+        from gpu_studio.placement.memory import predict
+
+        return {each.device: each.total for each in predict(plan, machine, facts) if each.total}
+
+    def _row(self) -> QueueRow | None:
+        place = self.model.place_of(self.selected)
+        return None if place is None else self.model.rows[place]
+
+    def _allow(self) -> None:
+        actions, row = self._window.actions_, self._row()
+        for name in _OF_SELECTED:
+            actions.allow(name, "" if row else NONE_SELECTED)
+        actions["queue_hold"].setText("Release queued plan" if row and row.entry.held else "Hold queued plan")
+        if row is not None:
+            place = self.model.place_of(row.entry.id)
+            actions.allow("queue_up", "It is the first already" if place == 0 else "")
+            actions.allow("queue_down", "It is the last already" if place == len(self.model.rows) - 1 else "")
+
+
+def _follow(files: QFileSystemWatcher, *folders: Path) -> None:
+    """Follow those of the folders that are there, and not followed yet."""
+    new = [str(path) for path in folders if path.is_dir() and str(path) not in files.directories()]
+    if new:
+        files.addPaths(new)

@@ -1,0 +1,157 @@
+"""What the window does with runs: start one, go on with one, ask something of the one that is shown.
+
+What starts a run is imported when one is started: it brings numpy, for which the window's own start need not wait.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from gpu_studio.hardware import accompany
+from gpu_studio.plan import Plan, PlanError
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.state import is_live
+from gpu_studio.ui.models.plan.plan_document import folder_of
+
+if TYPE_CHECKING:
+    from gpu_studio.runs.launch import Launched
+    from gpu_studio.ui.main_window import MainWindow
+
+REAP_MS = 1000
+BREATH_MS = 1000
+
+
+class RunControl(QObject):
+    """Starts trainers and asks them. `started(RunDirectory)` brings the run that shall be shown.
+
+    `launched` are those that this window started and that were alive when they were last asked. `breath` runs for a
+    second after each start: a Train asked for again in one breath is meant once.
+    """
+
+    started = Signal(object)
+
+    def __init__(self, window: MainWindow, runs_dir: Path, trainer: Sequence[str] | None = None) -> None:
+        super().__init__(window)
+        self._window = window
+        self._runs_dir = runs_dir
+        self._trainer = trainer
+        self.launched: list[Launched] = []
+        # Those that record the machine beside a run; they end when it does.
+        self._recorders: list[subprocess.Popen[bytes] | None] = []
+        # A trainer that has ended stays in the process table until it is asked how it ended.
+        self._reaper = QTimer(self)
+        self.breath = QTimer(self)
+        self.breath.setSingleShot(True)
+        self.breath.setInterval(BREATH_MS)
+        self._reaper.setInterval(REAP_MS)
+        self._reaper.timeout.connect(self._reap)
+
+    def train(self) -> None:
+        """Start the open plan as a new run and show it; in resuming it goes on with the run that was chosen."""
+        document, machine = self._window.document, self._window.inventory.machine
+        if document.plan is None:
+            return
+        from gpu_studio.runs.launch import launch
+        from gpu_studio.runs.resume import resume
+
+        other = live_run(self._runs_dir)
+        base = folder_of(document.path)
+        start = partial(launch, document.plan, self._runs_dir)
+        if (target := self._window.resuming.target) is not None:
+            start = partial(resume, target.run, self._runs_dir, checkpoint=target.checkpoint.name, plan=document.plan)
+        if not self._start(partial(start, base=base, machine=machine, trainer=self._trainer)):
+            return
+        self._keep_prediction(self.launched[-1].directory, document.plan, base)
+        self._window.resuming.end()
+        if other is not None:
+            self._window.notice.say(f"{other.id} is still training too: both runs share this machine.")
+
+    def resume(self, run: RunDirectory, checkpoint: str | None = None) -> None:
+        """Go on with a run from its newest checkpoint, or the one called so, as a new run, and show that."""
+        from gpu_studio.runs.resume import resume
+
+        self._start(partial(resume, run, self._runs_dir, checkpoint=checkpoint, trainer=self._trainer))
+
+    def toggle_pause(self) -> None:
+        """Pause the run that is shown, or let it go on."""
+        if live := self._window.shown_run:
+            (live.resume if live.state == "paused" else live.pause)()
+
+    def checkpoint(self) -> None:
+        """Ask the run that is shown for a checkpoint."""
+        if live := self._window.shown_run:
+            live.checkpoint()
+
+    def stop(self) -> None:
+        """Stop the run that is shown, with a checkpoint."""
+        if live := self._window.shown_run:
+            live.stop()
+
+    def stop_now(self) -> None:
+        """Stop the run that is shown at once."""
+        if live := self._window.shown_run:
+            live.stop_now()
+
+    def look_after(self, process: subprocess.Popen[bytes]) -> None:
+        """Ask a process now and then how it ended, so that the system can forget it."""
+        self._recorders.append(process)
+        self._reaper.start()
+
+    def close(self) -> None:
+        """Ask no more. The trainers go on."""
+        self._reaper.stop()
+        self.breath.stop()
+
+    def _start(self, start: Callable[[], Launched]) -> bool:
+        """Start a run and show it; if it cannot be, say why. Returns whether it was started."""
+        from gpu_studio.runs.resume import ResumeError
+
+        try:
+            launched = start()
+        except (PlanError, ResumeError) as error:
+            self._window.notice.say(str(error), "bad")
+        except OSError as error:
+            why = error.strerror or str(error)
+            text = (
+                f"The run could not be started in {self._runs_dir}: {why}. Look whether there is room, and whose it is."
+            )
+            self._window.notice.say(text, "bad")
+        else:
+            self.launched.append(launched)
+            self._recorders.append(accompany(launched.directory.path))
+            self._reaper.start()
+            self.breath.start()
+            self.started.emit(launched.directory)
+            return True
+        return False
+
+    def _keep_prediction(self, run: RunDirectory, plan: Plan, base: Path) -> None:
+        """Write beside the run what the Plan page says of it."""
+        from gpu_studio.ui.models.runs.run_prediction import keep_prediction
+
+        window = self._window
+        if (machine := window.inventory.machine) is not None:
+            keep_prediction(run, plan, machine, window.facts.known_of(plan, base), window.plan_page.step_seconds)
+
+    def _reap(self) -> None:
+        self.launched = [launched for launched in self.launched if launched.poll() is None]
+        self._recorders = [recorder for recorder in self._recorders if recorder and recorder.poll() is None]
+        if not self.launched and not self._recorders:
+            self._reaper.stop()
+
+
+def live_run(runs: Path) -> RunDirectory | None:
+    """The newest run whose trainer lives; None if there is none."""
+    return next(iter(live_runs(runs)), None)
+
+
+def live_runs(runs: Path) -> list[RunDirectory]:
+    """Every run whose trainer lives, the newest first. Asks the locks alone: the window's start waits for it."""
+    found = [RunDirectory(lock.parent) for lock in runs.glob("[!.]*/trainer.lock")]
+    return sorted(filter(is_live, found), key=lambda run: run.id, reverse=True)

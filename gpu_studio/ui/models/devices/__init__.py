@@ -1,0 +1,1 @@
+"""What the Devices page shows: devices, their history, alerts, topology."""

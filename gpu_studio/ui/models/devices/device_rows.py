@@ -1,0 +1,212 @@
+"""The devices as rows of a table: figures with their units, and where one is missing the reason in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gpu_studio.hardware.picture import CardNow, Picture
+from gpu_studio.hardware.samples import Host, Process
+from gpu_studio.plan import Card, Machine
+from gpu_studio.ui.models.devices.who import who
+from gpu_studio.ui.units import mib, plural, used_of
+
+HOST = "host"
+MAKER = "NVIDIA "
+NOT_MEASURED = "not measured"
+NOTHING_YET = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What stands in a cell; one that is not `known` is a reason."""
+
+    text: str = NOTHING_YET
+    known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRow:
+    """One physical device, or a MIG instance of one. `place` is the card's number, which gives it its colour.
+
+    A `place` of None is the host. `gone` says why a card does not answer; `lost` asks for a button to try again.
+    """
+
+    key: str
+    name: str
+    detail: str
+    place: int | None = None
+    tensorflow: str = ""
+    total_mib: int | None = None
+    used_mib: int | None = None
+    reserved_mib: int = 0
+    why_no_memory: str = ""
+    utilisation: Figure = Figure()
+    power: Figure = Figure()
+    temperature: Figure = Figure()
+    used_by: Figure = Figure()
+    gone: str = ""
+    lost: bool = False
+    instance: bool = False
+
+    @property
+    def memory(self) -> str:
+        """Its memory in words."""
+        if self.used_mib is not None or not self.why_no_memory:
+            alone = self.place is None and self.used_mib is None and self.total_mib
+            return mib(self.total_mib or 0) if alone else used_of(self.used_mib, self.total_mib)
+        return self.why_no_memory
+
+    @property
+    def share(self) -> float | None:
+        """The part of its memory that programs use, 0…1; None if that is not known."""
+        if not self.total_mib or self.used_mib is None:
+            return None
+        return min(1.0, self.used_mib / self.total_mib)
+
+    @property
+    def reserved_share(self) -> float:
+        """The part of its memory that the driver keeps for itself, 0…1."""
+        return min(1.0, self.reserved_mib / self.total_mib) if self.total_mib else 0.0
+
+
+def rows_of_machine(machine: Machine) -> tuple[DeviceRow, ...]:
+    """The devices as the inventory tells them, before they are watched: the cards in bus order, and the CPU last."""
+    cards = tuple(_inventoried(place, card) for place, card in enumerate(machine.cards))
+    return (*cards, _cpu(machine, None))
+
+
+def rows_of(picture: Picture, machine: Machine | None, trouble: str = "") -> tuple[DeviceRow, ...]:
+    """The devices as they are watched; `trouble` says why they are not watched just now."""
+    rows: list[DeviceRow] = []
+    for place, card in enumerate(picture.cards.values()):
+        rows.append(_card(place, card, picture, machine, trouble))
+        rows += _instances(place, card, picture, trouble)
+    return (*rows, _cpu(machine, picture.host))
+
+
+def short_name(name: str) -> str:
+    """A card's name without its maker's."""
+    short = name.removesuffix(", asleep").removeprefix(MAKER)
+    return f"{MAKER}{short}" if short == "card" else short
+
+
+def figure(card: CardNow, name: str, unit: str, limit: object = None) -> Figure:
+    """A figure with its unit and, if there is one, its limit; else why it is not known."""
+    value = card.figure(name)
+    if not isinstance(value, int | float):
+        return Figure(card.why(name))
+    told = f"{value:.0f} / {limit:.0f} {unit}" if isinstance(limit, int | float) else f"{value:.0f} {unit}"
+    return Figure(told, known=True)
+
+
+def _inventoried(place: int, card: Card) -> DeviceRow:
+    return DeviceRow(
+        card.uuid or card.bus_id or card.device,
+        f"GPU {card.index}",
+        short_name(card.name),
+        place,
+        card.device,
+        card.total_mib,
+        card.used_mib,
+        card.reserved_mib,
+        card.why_unknown,
+    )
+
+
+def _card(place: int, card: CardNow, picture: Picture, machine: Machine | None, trouble: str) -> DeviceRow:
+    facts, reserved = card.facts, card.figure("memory_reserved_mib")
+    used, total = card.figure("memory_used_mib"), card.figure("total_mib")
+    gone = facts.gone or trouble
+    return DeviceRow(
+        facts.card,
+        f"GPU {place}",
+        short_name(facts.name),
+        place,
+        _tensorflow(facts.uuid, facts.bus_id, machine) if not gone or facts.asleep else "–",
+        total if isinstance(total, int) else None,
+        used if isinstance(used, int) else None,
+        reserved if isinstance(reserved, int) else 0,
+        card.why("memory_used_mib"),
+        figure(card, "utilisation_percent", "%"),
+        figure(card, "power_w", "W", card.figure("power_limit_w")),
+        figure(card, "temperature_c", "°C"),
+        _used_by(facts.card, picture),
+        gone,
+        lost=bool(gone) and not facts.asleep,
+    )
+
+
+def _instances(place: int, card: CardNow, picture: Picture, trouble: str) -> Iterator[DeviceRow]:
+    for told in card.facts.instances:
+        now = picture.instances.get(told.card)
+        used = now.figure("memory_used_mib") if now else None
+        yield DeviceRow(
+            told.card,
+            "└",
+            told.name.rpartition("MIG ")[2] or told.name,
+            place,
+            total_mib=told.total_mib,
+            used_mib=used if isinstance(used, int) else None,
+            why_no_memory=now.why("memory_used_mib") if now else "",
+            utilisation=figure(now, "utilisation_percent", "%") if now else Figure(),
+            power=Figure("of the card"),
+            temperature=Figure("of the card"),
+            used_by=Figure("MIG instance"),
+            gone=card.facts.gone or trouble,
+            instance=True,
+        )
+
+
+def _cpu(machine: Machine | None, host: Host | None) -> DeviceRow:
+    detail = plural(machine.cpu_cores, "core") if machine else "this computer"
+    if host is None:
+        total = machine.memory_mib or None if machine else None
+        return DeviceRow(HOST, "CPU", detail, None, "CPU:0", total, used_by=Figure("host"))
+    return DeviceRow(
+        HOST,
+        "CPU",
+        detail,
+        None,
+        "CPU:0",
+        host.memory_total_mib,
+        host.memory_used_mib,
+        why_no_memory=host.why.get("memory_used_mib", ""),
+        utilisation=Figure(host.why.get("cpu_percent", NOTHING_YET))
+        if host.cpu_percent is None
+        else Figure(f"{host.cpu_percent:.0f} %", known=True),
+        power=Figure(NOT_MEASURED),
+        temperature=Figure(NOT_MEASURED),
+        used_by=Figure(_host_words(host)),
+    )
+
+
+def _host_words(host: Host) -> str:
+    load = "" if host.load_1 is None else f"load {host.load_1:.1f}"
+    disk = "" if host.disk_free_mib is None else f"{host.disk_free_mib / 1024:.0f} GiB disk free"
+    return " · ".join(filter(None, (load, disk))) or "host"
+
+
+def _tensorflow(uuid: str, bus_id: str, machine: Machine | None) -> str:
+    """What TensorFlow calls a card, joined by its UUID or PCI address and never by its place."""
+    if machine is None:
+        return ""
+    same = (card for card in machine.cards if (uuid and card.uuid == uuid) or (bus_id and card.bus_id == bus_id))
+    found = next(same, None)
+    return found.device if found else "hidden"
+
+
+def _used_by(key: str, picture: Picture) -> Figure:
+    if picture.processes is None:
+        return Figure()
+    if key in picture.processes.why:
+        return Figure(picture.processes.why[key])
+    mine = sorted((each for each in picture.processes.processes if each.card == key), key=_memory, reverse=True)
+    if not mine:
+        return Figure("free")
+    more = f" + {len(mine) - 1}" if len(mine) > 1 else ""
+    return Figure(f"{who(mine[0])}{more}", known=True)
+
+
+def _memory(process: Process) -> int:
+    return process.memory_mib or 0

@@ -1,0 +1,100 @@
+"""The processes on the cards, and the events of the devices, as tables."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_studio.hardware.picture import Picture
+from gpu_studio.hardware.samples import Process
+from gpu_studio.ui.models.devices.alerts import Event
+from gpu_studio.ui.models.devices.who import me, run_of, what
+from gpu_studio.ui.models.plain_table import PlainTable
+from gpu_studio.ui.units import mib
+
+PID, USER, COMMAND, CARD, MEMORY = range(5)
+
+
+@dataclass(frozen=True, slots=True)
+class OnCard:
+    """A process on a card, and the card's name."""
+
+    process: Process
+    card: str
+
+    @property
+    def mine(self) -> bool:
+        """Whether it belongs to the user of this window."""
+        return bool(self.process.user) and self.process.user == me()
+
+
+def on_cards(picture: Picture) -> list[OnCard]:
+    """Every process on every card, those that hold most first."""
+    names = {key: f"GPU {place}" for place, key in enumerate(picture.cards)}
+    names |= {
+        part.card: names[key] for key, card in picture.cards.items() for part in card.facts.instances if key in names
+    }
+    told = picture.processes.processes if picture.processes else []
+    return sorted((OnCard(each, names.get(each.card, "a card")) for each in told), key=lambda row: -_memory(row))
+
+
+class ProcessesModel(PlainTable[OnCard]):
+    """Process number, user, run or command, card, memory."""
+
+    headers = ("PID", "User", "Command", "On", "Memory")
+    right = frozenset({MEMORY})
+    brief = False
+    """Whether a user who is somebody else stands behind the command, because the column of users has no room."""
+
+    def set_brief(self, brief: bool) -> None:
+        """Tell the user behind the command, or in a column of its own."""
+        if brief != self.brief:
+            self.brief = brief
+            if self.rows:
+                self.dataChanged.emit(self.index(0, COMMAND), self.index(len(self.rows) - 1, COMMAND))
+
+    def key(self, row: OnCard) -> Any:
+        """A process has a row for each card it is on."""
+        return row.process.pid, row.process.card
+
+    def text(self, row: OnCard, column: int) -> str:
+        """The words of a cell; where a figure is missing, why."""
+        process = row.process
+        if column == PID:
+            return str(process.pid)
+        if column == USER:
+            return "you" if row.mine else process.user or process.why.get("user", "not known")
+        if column == COMMAND:
+            does = f"run · {run_of(process)}" if run_of(process) else what(process)
+            return f"{does} · {process.user}" if self.brief and process.user and not row.mine else does
+        if column == CARD:
+            return row.card
+        if process.memory_mib is None:
+            return process.why.get("memory_mib", "not known")
+        return mib(process.memory_mib)
+
+    def order(self, row: OnCard, column: int) -> Any:
+        """Numbers as numbers."""
+        if column == MEMORY:
+            return _memory(row)
+        return row.process.pid if column == PID else self.text(row, column)
+
+
+class EventsModel(PlainTable[Event]):
+    """Time, device, what happened; the newest first."""
+
+    headers = ("Time", "Device", "What happened")
+
+    def key(self, row: Event) -> Any:
+        """An event never changes."""
+        return row
+
+    def text(self, row: Event, column: int) -> str:
+        """The words of a cell."""
+        clock = time.strftime("%H:%M:%S", time.localtime(row.time))
+        return (clock, row.device or "sampler", row.words)[column]
+
+
+def _memory(row: OnCard) -> int:
+    return row.process.memory_mib or 0

@@ -1,0 +1,109 @@
+"""What a person should see to before training: what stands in the way, and what will go otherwise than expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_studio.hardware.topology import Topology
+from gpu_studio.placement.plan_facts import PlanFacts
+from gpu_studio.plan.cautions import cautions
+from gpu_studio.plan.mending import Caution, Mend
+from gpu_studio.plan.mends import mends_of
+from gpu_studio.ui.models.devices.link_cautions import link_cautions
+from gpu_studio.ui.models.plan.plan_view import PlanView
+
+MOST = 8
+"""So many problems are shown; those that follow from them go with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """One of them: `key` tells it from the others from plan to plan, `field` is the plan's where there is one."""
+
+    key: str
+    text: str
+    why: str = ""
+    field: str = ""
+    mend: Mend | None = None
+
+    @property
+    def said(self) -> str:
+        """All of it in one line."""
+        return " ".join(each for each in (self.field, self.text, self.why) if each)
+
+
+class Obstacles:
+    """What stands in the way: problems of the plan, and what TensorFlow or Keras refused.
+
+    The ways out of a plan's problems are looked for once: each is tried on the plan, and facts come and go.
+    """
+
+    def __init__(self) -> None:
+        self._seen: PlanView | None = None
+        self._problems: tuple[Concern, ...] = ()
+
+    def of(self, view: PlanView, facts: PlanFacts | None) -> tuple[Concern, ...]:
+        """Those of this plan."""
+        if self._seen is None or _looked_at(self._seen) != _looked_at(view):
+            self._seen, self._problems = view, tuple(_problems(view))
+        return (*self._problems, *_refused(view, facts))
+
+
+def _looked_at(view: PlanView) -> tuple[Any, ...]:
+    return view.problems, view.plan, view.machine
+
+
+def warnings(view: PlanView, facts: PlanFacts | None, topology: Topology | None) -> tuple[Concern, ...]:
+    """What the plan can run with; nothing is said of a plan that cannot."""
+    if view.problems:
+        return ()
+    plan, machine = view.plan, view.machine
+    found = (*_known(view, facts), *link_cautions(plan, machine, topology), *cautions(plan, machine))
+    return tuple(_concern(caution) for caution in _without_repeats(found))
+
+
+def _known(view: PlanView, facts: PlanFacts | None) -> tuple[Caution, ...]:
+    if facts is None:
+        return ()
+    # Imported only once something is known: it brings numpy, and the window's start waits for this module.
+    from gpu_studio.placement.cautions import cautions_with
+
+    return cautions_with(view.plan, view.machine, facts)
+
+
+def _problems(view: PlanView) -> Iterator[Concern]:
+    shown = view.problems[:MOST]
+    mends = mends_of(shown, view.plan, view.machine)
+    for place, (problem, mend) in enumerate(zip(shown, mends, strict=True)):
+        earlier = sum(each.field == problem.field for each in shown[:place])
+        key = f"{problem.field} {earlier}"
+        yield Concern(key, f"is {problem.received}", problem.advice, problem.field, mend)
+    if len(view.problems) > MOST:
+        yield Concern("more", f"{len(view.problems) - MOST} more come after these")
+
+
+def _refused(view: PlanView, facts: PlanFacts | None) -> Iterator[Concern]:
+    """What only TensorFlow could tell. Of a plan with problems they would only say the same again."""
+    if facts is None or view.problems:
+        return
+    advice = " ".join((*facts.advice, *(facts.model.advice if facts.model else ())))
+    told = (("data", facts.data_error), ("model", facts.model_error), ("training", facts.training_error))
+    for field, error in told:
+        if error:
+            yield Concern(f"{field} refused", error, advice, field)
+
+
+def _without_repeats(found: tuple[Caution, ...]) -> Iterator[Caution]:
+    """Of two warnings that offer the same way out, the graver one is enough."""
+    labels: set[str] = set()
+    for caution in found:
+        label = caution.mend.label if caution.mend else ""
+        if not label or label not in labels:
+            yield caution
+        labels.add(label)
+
+
+def _concern(caution: Caution) -> Concern:
+    return Concern(caution.name, caution.text, caution.why, mend=caution.mend)

@@ -1,0 +1,104 @@
+"""What data hold, how they are cut into batches, and whether the model fits them, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_studio.placement.data_facts import DataFacts, Sample
+from gpu_studio.placement.model_graph import ModelGraph
+from gpu_studio.plan import Machine, Plan, replica_count, shares_of
+from gpu_studio.ui.models.figures import size
+from gpu_studio.ui.models.plain_table import PlainTable
+from gpu_studio.ui.models.plan.layers_model import shape_in_words
+from gpu_studio.ui.units import number, plural
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """How an epoch is cut: samples of a whole batch, how many batches, samples of the last one."""
+
+    size: int
+    count: int
+    last: int
+
+
+def batches(plan: Plan, machine: Machine, data: DataFacts) -> Batches:
+    """The batches of one epoch over the training samples."""
+    whole = max(1, sum(shares_of(plan, replica_count(plan, machine))))
+    return Batches(whole, data.steps(whole), data.train % whole or min(whole, data.train))
+
+
+def data_lines(plan: Plan, machine: Machine, data: DataFacts) -> tuple[tuple[str, str], ...]:
+    """Name and words of what there is to know of the data."""
+    cut = batches(plan, machine, data)
+    last = f", the last of {number(cut.last)}" if cut.last != cut.size and cut.count > 1 else ""
+    kinds = (("training", data.train), ("validation", data.validation), ("test", data.test))
+    return (
+        ("samples", " · ".join([*(f"{number(count)} {kind}" for kind, count in kinds), _size(data)])),
+        ("an epoch", f"{_batches(cut.count)} of {plural(min(cut.size, data.train), 'sample')}{last}"),
+        ("a sample", f"{shape_in_words(data.x_shape)}, {data.x_dtype}"),
+        ("a target", target_in_words(data)),
+    )
+
+
+def data_in_short(data: DataFacts) -> str:
+    """All samples and what one is, on a line: `1 797 samples, 28 × 28 × 1`."""
+    return f"{plural(data.samples, 'sample')}, {shape_in_words(data.x_shape)}"
+
+
+def target_in_words(data: DataFacts) -> str:
+    """What is to be learnt of a sample."""
+    if data.task == "classes":
+        return f"one of {number(data.classes or 0)} classes, {data.y_dtype}"
+    return f"{shape_in_words(data.y_shape)}, {data.y_dtype}"
+
+
+def meeting(data: DataFacts, graph: ModelGraph) -> tuple[tuple[bool, str], ...]:
+    """Whether the model takes a sample, and whether it gives what is to be learnt: a sentence each."""
+    takes = _fits(graph.input_shape, data.x_shape)
+    given = f"samples are {shape_in_words(data.x_shape)}"
+    wanted = f"the model takes {shape_in_words(graph.input_shape)}"
+    inward = (takes, f"Shapes in fit: {wanted}." if takes else f"Shapes in do not fit: {given}, {wanted}.")
+    return inward, _outward(data, graph)
+
+
+def _outward(data: DataFacts, graph: ModelGraph) -> tuple[bool, str]:
+    units = graph.output_shape[-1] if graph.output_shape else 1
+    gives = f"the model gives {shape_in_words(graph.output_shape)}"
+    if data.task == "classes":
+        wanted, fits = f"{number(data.classes or 0)} classes", units == data.classes
+    else:
+        wanted, fits = (
+            f"targets of {shape_in_words(data.y_shape)}",
+            _fits(graph.output_shape or (1,), data.y_shape or (1,)),
+        )
+    return fits, f"Shapes out fit: {gives}, for {wanted}." if fits else f"Shapes out do not fit: {gives}, for {wanted}."
+
+
+def _fits(wanted: tuple[int | None, ...], given: tuple[int, ...]) -> bool:
+    return len(wanted) == len(given) and all(
+        want is None or want == have for want, have in zip(wanted, given, strict=True)
+    )
+
+
+def _size(data: DataFacts) -> str:
+    return size(data.bytes) if data.here else f"{size(data.bytes)}, which the first run downloads"
+
+
+def _batches(count: int) -> str:
+    return f"{number(count)} batch" if count == 1 else f"{number(count)} batches"
+
+
+class RowsModel(PlainTable[tuple[int, Sample]]):
+    """Samples that are no images: the target, and the first numbers."""
+
+    headers = ("Target", "First numbers of the sample")
+
+    def key(self, row: tuple[int, Sample]) -> int:
+        """Its place among the samples."""
+        return row[0]
+
+    def text(self, row: tuple[int, Sample], column: int) -> str:
+        """The words of a cell."""
+        sample = row[1]
+        return sample.label if column == 0 else "   ".join(f"{value:.4g}" for value in sample.row)

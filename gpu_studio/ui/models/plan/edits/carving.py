@@ -1,0 +1,80 @@
+"""Changes of how physical devices are cut into slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from gpu_studio.plan import Carve, Machine, Plan
+from gpu_studio.plan.carving import Cut, equal_slices
+from gpu_studio.plan.logical import physical_name
+from gpu_studio.ui.models.plan.edits.device_names import plan_name
+from gpu_studio.ui.models.plan.edits.logical_names import followed
+from gpu_studio.ui.models.plan.plan_view import Change
+
+MOST_SLICES = 8
+"""So many slices are offered in a list; more can be made one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carved:
+    """What is wanted of a physical device: how it is cut, and what undo calls that. `field` as in Change."""
+
+    device: str
+    cut: Cut
+    text: str
+    field: str = ""
+
+
+def slices_of(plan: Plan, device: str, machine: Machine) -> tuple[int, ...]:
+    """The memory limits of the slices of a device, in MiB; empty where it is not carved."""
+    for carve in plan.devices.carve:
+        if physical_name(carve.device, machine) == device:
+            return carve.slices_mib
+    return ()
+
+
+def set_slices(plan: Plan, device: str, count: int, machine: Machine) -> Plan:
+    """`plan` with the physical device cut into `count` equal slices; 1 leaves it whole.
+
+    The slices of a card share what nobody uses of it now. The rest as in `set_cut`.
+    """
+    sizes = equal_slices(device, count, machine) if count > 1 else ()
+    return set_cut(plan, device, Cut.of(sizes), machine)
+
+
+def set_cut(plan: Plan, device: str, cut: Cut, machine: Machine) -> Plan:
+    """`plan` with the physical device cut so; without slices it is left whole.
+
+    Memory growth and a carve exclude each other, so a carve ends growth. Logical devices that the plan names stay the
+    slices that they were, under the names that these have now; those of slices that went are left out.
+    """
+    carve = tuple(_recarved(plan, device, cut.sizes, machine))
+    if carve == plan.devices.carve:
+        return plan
+    growth = plan.devices.memory_growth and not carve
+    changed = replace(plan, devices=replace(plan.devices, carve=carve, memory_growth=growth))
+    return followed(plan, changed, machine, device, cut.origins or (0,))
+
+
+def change_of(carved: Carved, machine: Machine) -> Change:
+    """The change of a plan that cuts a device as it is wanted."""
+    return Change(lambda plan: set_cut(plan, carved.device, carved.cut, machine), carved.text, carved.field)
+
+
+def equal_change(device: str, count: int, machine: Machine) -> Change:
+    """The change of a plan that cuts a device into `count` equal slices; 1 leaves it whole."""
+    text = f"cut {device} into {count}" if count > 1 else f"leave {device} whole"
+    return Change(lambda plan: set_slices(plan, device, count, machine), text)
+
+
+def _recarved(plan: Plan, device: str, sizes: tuple[int, ...], machine: Machine) -> Iterator[Carve]:
+    """The carves, that of `device` in its place and under its name where there was one, else at the end."""
+    mine = [carve for carve in plan.devices.carve if physical_name(carve.device, machine) == device]
+    for carve in plan.devices.carve:
+        if carve not in mine:
+            yield carve
+        elif sizes and carve is mine[0]:
+            yield replace(carve, slices_mib=sizes)
+    if sizes and not mine:
+        yield Carve(plan_name(plan, device, machine), sizes)

@@ -1,0 +1,205 @@
+"""The lanes: every logical device with the layers that a plan puts on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gpu_studio.placement.device_memory import DeviceMemory
+from gpu_studio.placement.memory_placed import devices_of
+from gpu_studio.placement.model_graph import Layer, ModelGraph
+from gpu_studio.placement.places import limit_bytes
+from gpu_studio.placement.splitting_kinds import units_of
+from gpu_studio.plan import MIB, LogicalDevice, Machine, Plan, logical_devices, replicas
+from gpu_studio.plan.logical import CPU
+from gpu_studio.ui.models import figures
+from gpu_studio.ui.models.device_place import places
+from gpu_studio.ui.models.plan.edits.placing import places_of
+from gpu_studio.ui.models.plan.layers_model import flops, shape_in_words
+from gpu_studio.ui.units import number
+
+OPEN = ""
+"""The lane of the layers that the plan leaves out."""
+LITTLE = 0.005
+"""A share below it is 0 in whole percent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A layer in a lane, or a part of one. `share` (0 to 1) is its part of a step's time; None if nothing takes time.
+
+    `part` says which part it is of a split layer, `goes_to` where a layer runs that the plan leaves out, and `place`
+    is the number of the device that it runs on, which gives its colour.
+    """
+
+    layer: str
+    kind: str
+    share: float | None
+    bytes: int
+    place: int | None
+    part: str = ""
+    goes_to: str = ""
+    detail: str = ""
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether it takes so much of the time that its share is worth more room than the end of its name."""
+        return self.share is not None and self.share >= LITTLE
+
+    @property
+    def percent(self) -> str:
+        """The share in words: whole percent, but what is little is not nothing."""
+        if self.share is None:
+            return ""
+        return "< 1 %" if 0 < self.share < LITTLE else figures.percent(self.share)
+
+    @property
+    def text(self) -> str:
+        """All of it in a line."""
+        words = (self.layer, self.kind, self.part, self.percent, figures.size(self.bytes), self.goes_to)
+        return ", ".join(word for word in words if word)
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A device's lane, its `place` among the logical devices; OPEN is the device of those left out.
+
+    `room` is its limit in bytes, or of a CPU, which has none, the host's memory; None if it is not known. `why_not`
+    says why nothing can be dropped there: the device is not there.
+    """
+
+    device: str
+    place: int | None
+    items: tuple[Item, ...] = ()
+    memory: DeviceMemory | None = None
+    room: int | None = None
+    why_not: str = ""
+
+    @property
+    def title(self) -> str:
+        """What stands over it."""
+        return self.device or "unplaced"
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The names of its layers, in the model's order."""
+        return tuple(item.layer for item in self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """All lanes, that of the layers left out first; `unknown` are layers of the plan that the model does not have."""
+
+    lanes: tuple[Lane, ...] = ()
+    unknown: tuple[str, ...] = ()
+    layers: int = 0
+
+    def lane(self, device: str) -> Lane | None:
+        """The lane of a device."""
+        return next((lane for lane in self.lanes if lane.device == device), None)
+
+
+def board_of(
+    plan: Plan,
+    machine: Machine,
+    graph: ModelGraph,
+    shares: Mapping[str, float],
+    memory: Mapping[str, DeviceMemory],
+) -> Board:
+    """The lanes of `plan`; `shares` is each layer's part of a step's time, empty where nothing is known of it."""
+    there = places(device.name for device in logical_devices(plan, machine))
+    known = {layer.name for layer in graph.layers}
+    asked = places_of(plan)
+    gone = dict.fromkeys(device for devices in asked.values() for device in devices if device not in there)
+    filled = _filled(plan, graph, there, running_on(plan, machine, graph), shares)
+    lanes = [Lane(OPEN, None, filled.get(OPEN, ()))]
+    rooms = _rooms(plan, machine)
+    lanes += [Lane(name, place, filled.get(name, ()), memory.get(name), rooms[name]) for name, place in there.items()]
+    lanes += [Lane(name, None, filled.get(name, ()), why_not=not_there(name)) for name in gone]
+    return Board(tuple(lanes), tuple(name for name in asked if name not in known), len(graph.layers))
+
+
+def _rooms(plan: Plan, machine: Machine) -> dict[str, int | None]:
+    """The memory of each logical device; logical CPUs share the host's."""
+    host = machine.memory_mib * MIB or None
+    limits = {device: limit_bytes(device, machine) for device in logical_devices(plan, machine)}
+    return {device.name: _room(device, limit, host) for device, limit in limits.items()}
+
+
+def _room(device: LogicalDevice, limit: float | None, host: int | None) -> int | None:
+    if limit is None:
+        return host if device.physical == CPU else None
+    return int(limit)
+
+
+def not_there(device: str) -> str:
+    """Why a device cannot be used that TensorFlow will not see."""
+    return f"{device} is not among the logical devices of this plan."
+
+
+def running_on(plan: Plan, machine: Machine, graph: ModelGraph) -> dict[str, tuple[str, ...]]:
+    """The devices of every layer, those of the layers that the plan leaves out too."""
+    return devices_of(graph, places_of(plan), replicas(plan, machine))
+
+
+def _filled(
+    plan: Plan,
+    graph: ModelGraph,
+    there: Mapping[str, int],
+    running: Mapping[str, tuple[str, ...]],
+    shares: Mapping[str, float],
+) -> dict[str, tuple[Item, ...]]:
+    filled: dict[str, list[Item]] = {}
+    asked = places_of(plan)
+    for layer in graph.layers:
+        share = shares.get(layer.name) if shares else None
+        devices = tuple(dict.fromkeys(asked.get(layer.name, ())))
+        for device, item in _items(layer, devices, running[layer.name], share, there):
+            filled.setdefault(device, []).append(item)
+    return {device: tuple(items) for device, items in filled.items()}
+
+
+def _items(
+    layer: Layer, asked: tuple[str, ...], running: tuple[str, ...], share: float | None, there: Mapping[str, int]
+) -> Iterator[tuple[str, Item]]:
+    """Where a layer stands: in the lane of those left out, or in that of each device that has a part of it."""
+    detail = _detail(layer)
+    if not asked:
+        home = running[0]
+        yield (
+            OPEN,
+            Item(layer.name, kind_of(layer), share, layer.weight_bytes, there.get(home), "", f"runs on {home}", detail),
+        )
+    count = len(asked)
+    for number_, device in enumerate(asked, 1):
+        part = f"part {number_} of {count}" if count > 1 else ""
+        mine = None if share is None else share / count
+        size = layer.weight_bytes // count
+        kind = _kind_of_part(layer, number_, count)
+        yield device, Item(layer.name, kind, mine, size, there.get(device), part, "", detail)
+
+
+def kind_of(layer: Layer) -> str:
+    """A layer's class and how large it is: `Dense 256`."""
+    units = units_of(layer)
+    return layer.kind if units is None else f"{layer.kind} {number(units)}"
+
+
+def _kind_of_part(layer: Layer, part: int, count: int) -> str:
+    """`Dense 128 of 256`: as even as can be, the larger parts first, as the trainer splits them."""
+    units = units_of(layer)
+    if units is None or count < 2:
+        return kind_of(layer)
+    mine = units // count + (part <= units % count)
+    return f"{layer.kind} {number(mine)} of {number(units)}"
+
+
+def _detail(layer: Layer) -> str:
+    return "\n".join(
+        (
+            f"{layer.name}: {kind_of(layer)}, output {shape_in_words(layer.output_shape)}",
+            f"{number(layer.parameters)} parameters, {figures.size(layer.weight_bytes)}",
+            f"keeps {figures.size(layer.kept_bytes)} a sample for the backward pass",
+            f"{flops(layer.flops_forward)} forward, {flops(layer.flops_backward)} backward, a sample",
+        )
+    )

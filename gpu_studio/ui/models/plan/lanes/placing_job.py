@@ -1,0 +1,86 @@
+"""Place for me, as a job for another thread: what is asked for, and the change of the plan that comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpu_studio.placement.estimate import Times, by_flops
+from gpu_studio.placement.places import chosen_devices, places
+from gpu_studio.placement.plan_facts import ModelFacts
+from gpu_studio.placement.search import Objective
+from gpu_studio.placement.suggestion import Suggestion, suggest
+from gpu_studio.plan import Machine, Placed, Plan
+from gpu_studio.ui.models.plan.edits.placing import place_all, spread
+from gpu_studio.ui.models.plan.lanes.forecast import at_once
+from gpu_studio.ui.models.plan.lanes.measurement import Measurement
+from gpu_studio.ui.models.plan.lanes.words import lack_in_words
+from gpu_studio.ui.models.plan.plan_view import Change
+from gpu_studio.ui.units import number, plural
+
+TITLES: Mapping[Objective, str] = {
+    "fastest": "Fastest",
+    "least_memory": "Least memory",
+    "fewest_transfers": "Fewest transfers",
+}
+TIPS: Mapping[Objective, str] = {
+    "fastest": "The least time of a step",
+    "least_memory": "The least share of its memory on the fullest device",
+    "fewest_transfers": "The fewest bytes from device to device",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a person wants placed, how; with `keep` the batch stays cut as it is."""
+
+    plan: Plan
+    machine: Machine
+    model: ModelFacts
+    measured: Measurement | None
+    objective: Objective
+    keep: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The change that places the layers, or None; and what is said of it."""
+
+    change: Change | None
+    said: str
+
+
+def placed_for(wish: Wish) -> Outcome:
+    """Find the placement. Raises ValueError if there are no layers or no devices."""
+    plan = wish.plan if wish.plan.distribution.strategy == "placed" else spread(wish.plan)
+    logical = chosen_devices(plan, wish.machine)
+    names = [device.name for device in logical]
+    known = wish.measured if wish.measured and all(name in wish.measured.times for name in names) else None
+    devices = places(logical, wish.machine, known.links if known else {})
+    turns = at_once(range(len(logical)), logical, wish.machine)
+    count = (plan.distribution.placed or Placed()).micro_batches if wish.keep else None
+    batch = max(1, plan.training.batch_size)
+    times = known.times if known else _by_flops(wish, names)
+    found = suggest(wish.model, devices, batch, times, wish.objective, count, turns)
+    if isinstance(found, tuple):
+        return Outcome(None, lack_in_words(found))
+    return Outcome(_change(found, wish), _said(found, wish.objective))
+
+
+def _by_flops(wish: Wish, names: list[str]) -> Mapping[str, Times]:
+    graph = wish.model.graph
+    return dict.fromkeys(names, by_flops(graph) if graph else {})
+
+
+def _change(found: Suggestion, wish: Wish) -> Change:
+    def make(plan: Plan) -> Plan:
+        ready = plan if plan.distribution.strategy == "placed" else spread(plan)
+        return place_all(ready, found.layers, found.micro_batches)
+
+    return Change(make, f"place the layers: {TITLES[wish.objective].lower()}")
+
+
+def _said(found: Suggestion, objective: Objective) -> str:
+    used = len(set(found.layers.values()))
+    parts = f"{number(found.micro_batches)} micro-batch{'' if found.micro_batches == 1 else 'es'}"
+    return f"{TITLES[objective]}: on {plural(used, 'device')}, in {parts}."

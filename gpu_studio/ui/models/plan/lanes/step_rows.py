@@ -1,0 +1,128 @@
+"""A step as rows, one for each device: as it is predicted, and as it was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gpu_studio.placement.occupation import bubble_of
+from gpu_studio.placement.schedule import Timeline
+from gpu_studio.runs import events
+from gpu_studio.runs.events import StageSpan
+from gpu_studio.ui.models import figures
+from gpu_studio.ui.models.device_place import places
+from gpu_studio.ui.models.plan.lanes.forecast import Forecast
+from gpu_studio.ui.models.plan.lanes.words import row_in_words, task_in_words
+from gpu_studio.ui.units import number
+
+SHADES_IN_WORDS = "forward strong, backward faint, update faintest"
+SLOWED = "slowed by the profiler"
+
+
+class Spell(Protocol):
+    """Something that a device does, `what` (a pass), from `begin` to `end` seconds after the step began."""
+
+    @property
+    def what(self) -> str:
+        """The pass."""
+
+    @property
+    def begin(self) -> float:
+        """When it begins."""
+
+    @property
+    def end(self) -> float:
+        """When it ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """A spell of a measured step, and all that is said of it."""
+
+    what: str
+    begin: float
+    end: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """What one device does in a step, in order. `place` is the number from which it has its colour.
+
+    `title` names the row, `description` says it in words, and `say` does so of one of its `spells`.
+    """
+
+    name: str
+    place: int
+    title: str
+    description: str
+    spells: tuple[Spell, ...]
+    say: Callable[[Any], str]
+
+
+@dataclass(frozen=True, slots=True)
+class StepPicture:
+    """A step's rows, its length in seconds, and what stands over it. `to_scale` tells whether the seconds are real."""
+
+    rows: tuple[StepRow, ...]
+    seconds: float
+    caption: str
+    to_scale: bool = True
+
+
+def predicted_picture(found: Forecast, step: Timeline) -> StepPicture:
+    """The predicted step, with a row for each device that has a layer."""
+    colours = places(device.name for device in found.devices)
+    rows = tuple(
+        StepRow(
+            name=found.devices[place].name,
+            place=colours[found.devices[place].name],
+            title=f"predicted step on {found.devices[place].name}",
+            description=row_in_words(place, found, step),
+            spells=_in_order(task for task in step.tasks if task.device == place),
+            say=lambda task: task_in_words(task, found),
+        )
+        for place in found.used
+    )
+    length = figures.milliseconds(step.seconds) if found.measured else "by FLOPs"
+    bubble = f" · bubble {figures.percent(step.bubble)}" if len(found.used) > 1 else ""
+    return StepPicture(rows, step.seconds, f"predicted step {length}{bubble} · {SHADES_IN_WORDS}", found.measured)
+
+
+def measured_picture(step: events.Timeline, devices: Sequence[str], whose: str = "") -> StepPicture:
+    """A measured step; `devices` are the names of all logical ones in order, and `whose` says of which run it is."""
+    by_device: dict[str, list[Worked]] = {device: [] for device in step.busy}
+    for task in step.tasks:
+        by_device.setdefault(task.device or step.stages[task.stage].device, []).append(_worked(task, step))
+    known = tuple(dict.fromkeys((*devices, *sorted(by_device))))
+    colours = places(known)
+    rows = tuple(_measured_row(name, colours[name], by_device[name], step) for name in known if name in by_device)
+    bubble = f" · bubble {figures.percent(bubble_of(step.busy.values(), step.seconds))}" if len(rows) > 1 else ""
+    which = " of ".join(filter(None, (f"step {number(step.step + 1)}", whose)))
+    caption = f"measured step {figures.milliseconds(step.seconds)}{bubble} · {which}, {SLOWED}"
+    return StepPicture(rows, step.seconds, caption)
+
+
+def _measured_row(name: str, place: int, worked: Iterable[Worked], step: events.Timeline) -> StepRow:
+    busy = step.busy.get(name, 0.0) / step.seconds if step.seconds else 0.0
+    description = f"{name}: busy {figures.percent(busy)} of the measured step"
+    return StepRow(name, place, f"measured step on {name}", description, _in_order(worked), _say)
+
+
+def _say(spell: Worked) -> str:
+    return spell.words
+
+
+def _worked(task: StageSpan, step: events.Timeline) -> Worked:
+    names = step.stages[task.stage].layers
+    layers = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({number(len(names))} layers)"
+    known = task.micro_batch is not None and task.micro_batch >= 0
+    which = f" of micro-batch {task.micro_batch + 1}" if known and task.micro_batch is not None else ""
+    when = f"{figures.milliseconds(task.begin)} to {figures.milliseconds(task.end)}"
+    words = f"{task.way}{which}: {layers}, {when}, busy {figures.milliseconds(task.busy)}"
+    return Worked(task.way, task.begin, task.end, words)
+
+
+def _in_order(spells: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(sorted(spells, key=lambda spell: spell.begin))

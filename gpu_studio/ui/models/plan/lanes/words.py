@@ -1,0 +1,88 @@
+"""What is said of a predicted step: in seconds where layers were timed, else only in relation to one device."""
+
+from __future__ import annotations
+
+from gpu_studio.placement.occupation import covered
+from gpu_studio.placement.schedule import Task, Timeline, even_bubble
+from gpu_studio.placement.search import Lack
+from gpu_studio.placement.suggestion import Alternative
+from gpu_studio.placement.transfers import Transfer
+from gpu_studio.plan.problems import listed
+from gpu_studio.ui.models import figures
+from gpu_studio.ui.models.plan.lanes.forecast import Forecast
+from gpu_studio.ui.units import number, plural
+
+
+def step_in_words(found: Forecast, step: Timeline) -> str:
+    """How long a step takes."""
+    one = found.one
+    if found.measured:
+        alone = f" · one device {figures.milliseconds(one.seconds)}" if one else ""
+        return f"a step {figures.milliseconds(step.seconds)}{alone}"
+    return f"a step {ratio(step.seconds / one.seconds)} one device" if one and one.seconds else "a step takes no time"
+
+
+def ratio(value: float) -> str:
+    """A ratio of two times: `1.13 ×`, `24 ×`."""
+    return f"{value:.0f} ×" if value >= 10 else f"{value:.2f} ×"
+
+
+def crossing_in_words(found: Forecast) -> str:
+    """How much crosses from device to device in a step."""
+    total = found.crossing_bytes
+    return f"{figures.size(total)} crosses" if total else "nothing crosses"
+
+
+def edge_in_words(edge: Transfer) -> tuple[str, str]:
+    """An edge that crosses: where from and to, and how much in a step."""
+    layers = edge.source if edge.source == edge.target else f"{edge.source} → {edge.target}"
+    return f"{edge.from_device} → {edge.to_device}", f"{layers} · {figures.size(edge.bytes)} a step"
+
+
+def bubble_tip(found: Forecast) -> str:
+    """What the bubble is, and what it would be at best."""
+    stages, parts = len(found.used), found.micro_batches
+    even = figures.percent(even_bubble(stages, parts))
+    said = f"The part of the devices' time in which they wait. {plural(stages, 'even stage')} would leave {even}."
+    if found.shared_cores:
+        said += " These devices share the machine's cores, as it was measured."
+    elif found.workers < stages:
+        turns = "takes turns" if found.workers == 1 else f"has {found.workers} at work at a time"
+        said += f" An operation on a CPU takes all cores: this placement {turns}."
+    return said
+
+
+def faster_in_words(other: Alternative, step: Timeline) -> str:
+    """That another way is faster, and by how much."""
+    what = f"One device, {other.devices[0]}," if other.strategy == "one_device" else "Mirrored over all devices"
+    less = (1 - other.seconds / step.seconds) * 100
+    return f"{what} would be faster: a step takes {less:.0f} % less time."
+
+
+def label_of(other: Alternative) -> str:
+    """The button that chooses another way."""
+    return "Use one device" if other.strategy == "one_device" else "Use mirrored"
+
+
+def lack_in_words(lacks: tuple[Lack, ...]) -> str:
+    """Why there is no placement."""
+    missing = listed([f"{lack.device} lacks {figures.size(round(lack.missing))}" for lack in lacks])
+    return f"The model fits in no way: {missing}. Give the device more, take more devices, or a smaller batch."
+
+
+def task_in_words(task: Task, found: Forecast) -> str:
+    """What a device does, and when where that is known in seconds."""
+    names = [found.work.names[layer] for layer in task.layers]
+    layers = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({number(len(names))} layers)"
+    which = "" if task.micro_batch < 0 else f" of micro-batch {task.micro_batch + 1}"
+    when = f", {figures.milliseconds(task.begin)} to {figures.milliseconds(task.end)}" if found.measured else ""
+    return f"{task.what}{which}: {layers}{when}"
+
+
+def row_in_words(place: int, found: Forecast, step: Timeline) -> str:
+    """A device's part of a step."""
+    spent = covered((task.begin, task.end) for task in step.tasks if task.device == place)
+    busy = spent / step.seconds if step.seconds else 0.0
+    layers = sum(place in where for where in found.placement)
+    name = found.devices[place].name
+    return f"{name}: {plural(layers, 'layer')}, busy {figures.percent(busy)} of a step"

@@ -1,0 +1,179 @@
+"""What TensorFlow tells of the open plan, asked in the background, so that no edit ever waits for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from gpu_studio.placement.plan_facts import PlanFacts
+from gpu_studio.plan import Plan
+from gpu_studio.runs.questions.plan_question import data_question, model_question
+from gpu_studio.ui.models.background import Background
+from gpu_studio.ui.models.plan.plan_inquiry import Ended, Progress, Told, inquire
+
+if TYPE_CHECKING:
+    from gpu_studio.placement.correction import Held
+
+PATIENCE_MS = 150
+"""How long an edit rests before it is asked about: nobody wants the answer for a number that is half typed."""
+LOOK_MS = 50
+"""How often is looked for an answer while one is awaited."""
+MOST_REMEMBERED = 64
+BEGINNING = "asking TensorFlow about the plan"
+
+
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    """A plan, where its relative file names start, and all that its facts depend on."""
+
+    plan: Plan
+    base: Path
+    content: str
+
+
+class FactsReader(QObject):
+    """Follows the plan that is shown. `changed` fires when facts have come, and when the asking begins or ends.
+
+    `facts` are those of exactly the plan followed: None while nothing is known; its `data` come first, while the model
+    is still asked for. `error` says why they cannot be had at all (what is wrong with the plan stands in the facts).
+    `command` is the command line that is asked, by default the trainer's.
+    """
+
+    changed = Signal()
+
+    def __init__(self, command: Sequence[str] | None = None, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.facts: PlanFacts | None = None
+        self.waiting_for = ""
+        self.error = ""
+        self._command = command
+        self._followed: _Followed | None = None
+        self._inquiry: Background[Told] | None = None
+        self._leaving: list[Background[Told]] = []
+        self._remembered: dict[str, PlanFacts] = {}
+        self._held: dict[str, Mapping[str, Held]] = {}
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.setInterval(PATIENCE_MS)
+        self._patience.timeout.connect(self._ask)
+        self._looking = QTimer(self)
+        self._looking.setInterval(LOOK_MS)
+        self._looking.timeout.connect(self._look)
+
+    @property
+    def asking(self) -> bool:
+        """Whether an answer is awaited."""
+        return self._patience.isActive() or self._inquiry is not None
+
+    def follow(self, plan: Plan, base: Path) -> None:
+        """Give the facts of `plan`, whose relative file names start at `base`; asks only if the last do not hold."""
+        followed = _Followed(plan, base, _content(plan, base))
+        if self._followed is not None and followed.content == self._followed.content:
+            return
+        self._leave()
+        self._followed = followed
+        self.facts, self.error = self._remembered.get(followed.content), ""
+        if self.facts is None:
+            self._begin()
+        self.changed.emit()
+
+    def known_of(self, plan: Plan, base: Path) -> PlanFacts | None:
+        """The facts of `plan`, followed or not, if they were told before; asks nobody."""
+        return self._remembered.get(_content(plan, base))
+
+    def correct(self, held: Mapping[str, Held]) -> None:
+        """Take what real steps of the plan held, by device, for what is predicted of its model from now on."""
+        if self._followed is None or not held or self._held.get(self._followed.content) == held:
+            return
+        self._held[self._followed.content] = held
+        if self.facts is not None:
+            self.facts = self._corrected(self.facts)
+            self._remember()
+            self.changed.emit()
+
+    def cancel(self) -> None:
+        """Ask no more; what is known stays. `retry` asks again."""
+        if self.asking:
+            self._leave()
+            self.changed.emit()
+
+    def retry(self) -> None:
+        """Ask again after a failure or a cancel, or to see whether a file is there now."""
+        if self._followed is not None and not self.asking:
+            self._remembered.pop(self._followed.content, None)
+            self.error = ""
+            self._begin()
+            self.changed.emit()
+
+    def close(self) -> None:
+        """Leave no process and no thread behind."""
+        self.blockSignals(True)
+        self._leave()
+        for inquiry in self._leaving:
+            inquiry.wait()
+        self._leaving.clear()
+
+    def _begin(self) -> None:
+        self.waiting_for = BEGINNING
+        self._patience.start()
+
+    def _leave(self) -> None:
+        """Stop asking without waiting for the process to be gone."""
+        self._patience.stop()
+        self._looking.stop()
+        self.waiting_for = ""
+        self._leaving = [inquiry for inquiry in self._leaving if inquiry.alive]
+        if self._inquiry is not None:
+            self._inquiry.cancel()
+            self._leaving.append(self._inquiry)
+            self._inquiry = None
+
+    def _ask(self) -> None:
+        if self._followed is not None:
+            self._inquiry = inquire(self._followed.plan, self._followed.base, self._command)
+            self._looking.start()
+
+    def _look(self) -> None:
+        told = list(self._inquiry.told()) if self._inquiry else []
+        for each in told:
+            self._take(each)
+        if told:
+            self.changed.emit()
+
+    def _take(self, told: Told) -> None:
+        match told:
+            case Progress(text):
+                self.waiting_for = text
+            case Ended(error):
+                self.error = error
+                self._leave()
+                self._remember()
+            case facts:
+                self.facts = self._corrected(facts)
+
+    def _corrected(self, facts: PlanFacts) -> PlanFacts:
+        held = self._held.get(self._followed.content) if self._followed else None
+        if not held:
+            return facts
+        # Imported only once a step was measured: the window's start waits for this module.
+        from gpu_studio.placement.correction import corrected
+
+        return corrected(facts, held)
+
+    def _remember(self) -> None:
+        # What is wrong can be mended outside of the plan, by a file that is put in its place: that is asked again.
+        facts, followed = self.facts, self._followed
+        if followed and facts and facts.model and facts.data and facts.data.here and not (self.error or self.asking):
+            self._remembered[followed.content] = facts
+            while len(self._remembered) > MOST_REMEMBERED:
+                self._remembered.pop(next(iter(self._remembered)))
+
+
+def _content(plan: Plan, base: Path) -> str:
+    """All that the facts depend on, as far as it is known before anybody is asked."""
+    return json.dumps([data_question(plan, base), model_question(plan, base, {})], sort_keys=True)

@@ -1,0 +1,76 @@
+"""A run that is about to be gone on with: its plan is the open one, and what of it must stay is held against it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from gpu_studio.plan import Machine, Plan, Problem
+from gpu_studio.ui.models.plan.plan_document import PlanDocument
+from gpu_studio.ui.models.plan.readiness import Readiness
+
+if TYPE_CHECKING:
+    from gpu_studio.runs.inheritance import Resume
+
+
+class Resuming(QObject):
+    """Which run the open plan goes on with, if any. `changed` fires when that begins or ends.
+
+    It belongs to the undo step that opened the plan: undo leaves the run alone, redo comes back to it, and another
+    plan opened on top ends it.
+    """
+
+    changed = Signal()
+
+    def __init__(self, document: PlanDocument, readiness: Readiness, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._document = document
+        self._readiness = readiness
+        self._noted: tuple[Resume, Plan, object] | None = None
+        self._was: Resume | None = None
+        readiness.also = self._problems
+        # The stack tells of its place only after the step is done, and the document in the midst of it.
+        document.undo_stack.indexChanged.connect(self._follow)
+
+    @property
+    def target(self) -> Resume | None:
+        """The run and its checkpoint; None while the open plan trains from the beginning."""
+        if self._noted is None:
+            return None
+        target, _, origin = self._noted
+        return target if origin is self._document.origin else None
+
+    def begin(self, target: Resume, plan: Plan) -> None:
+        """Go on with `target`, whose `plan` has just been opened."""
+        self._noted = (target, plan, self._document.origin)
+        self._follow()
+
+    def end(self) -> None:
+        """Train the open plan from the beginning."""
+        self._noted = None
+        self._follow()
+
+    def close(self) -> None:
+        """Follow the undo steps no more: the stack tells of its own end, when it is no longer there to be asked."""
+        self._document.undo_stack.indexChanged.disconnect(self._follow)
+
+    def cancel(self) -> None:
+        """Go back to the plan that was open before; redo comes back."""
+        if self.target is not None and not self._document.go_before_origin():
+            self.end()
+
+    def _problems(self, plan: Plan, machine: Machine | None) -> Sequence[Problem]:
+        if self.target is None or self._noted is None:
+            return ()
+        # Imported only once a run is resumed: the window's start waits for this module.
+        from gpu_studio.runs.resumption import problems_of
+
+        return problems_of(self.target, self._noted[1], plan, machine)
+
+    def _follow(self) -> None:
+        if self.target is not self._was:
+            self._was = self.target
+            self._readiness.check()
+            self.changed.emit()

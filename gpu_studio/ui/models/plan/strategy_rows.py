@@ -1,0 +1,72 @@
+"""The logical devices as rows to choose from, for each option of a strategy that names devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from gpu_studio.plan import LogicalDevice, Machine, Plan, logical_devices, replicas
+from gpu_studio.plan.logical import CPU
+from gpu_studio.ui.models.device_place import places
+from gpu_studio.ui.models.plan.strategy_scene import parameter_home
+from gpu_studio.ui.units import mib, plural
+
+LEFT_OPEN = ""
+"""The row of a choice that the plan leaves open."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRow:
+    """A row: the device that it stands for, or LEFT_OPEN; its words, its colour, and whether it is checked."""
+
+    device: str
+    title: str
+    note: str = ""
+    place: int | None = None
+    checked: bool = False
+
+
+def replica_rows(plan: Plan, machine: Machine) -> tuple[DeviceRow, ...]:
+    """Every logical device, checked if it holds a replica; and those that the plan names and are not there."""
+    holding = replicas(plan, machine)
+    return tuple(replace(row, checked=row.device in holding) for row in _every(plan, machine, holding))
+
+
+def one_device_rows(plan: Plan, machine: Machine) -> tuple[DeviceRow, ...]:
+    """Every logical device, and the first one left open. Checked is what the plan says."""
+    named = plan.distribution.devices
+    open_ = replace(plan, distribution=replace(plan.distribution, devices=()))
+    first = DeviceRow(LEFT_OPEN, "the first one", f"here {', '.join(replicas(open_, machine))}", checked=not named)
+    return (first, *(replace(row, checked=row.device in named[:1]) for row in _every(plan, machine, named)))
+
+
+def parameter_rows(plan: Plan, machine: Machine) -> tuple[DeviceRow, ...]:
+    """Every logical device as the home of the variables, and that left open."""
+    named = plan.distribution.parameter_device
+    open_ = replace(plan, distribution=replace(plan.distribution, parameter_device=None))
+    usual = DeviceRow(LEFT_OPEN, "as usual", f"here {parameter_home(open_, machine)}", checked=named is None)
+    return (usual, *(replace(row, checked=row.device == named) for row in _every(plan, machine, (named or "",))))
+
+
+def _every(plan: Plan, machine: Machine, named: tuple[str, ...]) -> Iterator[DeviceRow]:
+    known = logical_devices(plan, machine)
+    place = places(device.name for device in known)
+    for device in known:
+        yield DeviceRow(device.name, device.name, _what(device, machine), place[device.name])
+    names = {device.name for device in known}
+    yield from (
+        DeviceRow(name, name, "not among the logical devices") for name in dict.fromkeys(named) if _gone(name, names)
+    )
+
+
+def _gone(name: str, names: set[str]) -> bool:
+    return bool(name) and name not in names
+
+
+def _what(device: LogicalDevice, machine: Machine) -> str:
+    if device.physical == CPU:
+        return plural(machine.cpu_cores, "core")
+    if device.limit_mib is not None:
+        return f"{mib(device.limit_mib)} of {device.physical}"
+    card = machine.card(device.physical)
+    return mib(card.total_mib) if card and card.total_mib else "a whole card"

@@ -1,0 +1,138 @@
+"""The physical devices of a machine under a plan, as bars to scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from gpu_studio.plan import Card, Machine, Plan, Problem, logical_devices
+from gpu_studio.plan.logical import CPU, physical_name
+from gpu_studio.ui.models.device_place import places
+from gpu_studio.ui.models.plan.edits.carving import slices_of
+from gpu_studio.ui.models.plan.track import Overflow, Segment, Track, caution_of, overflow_of, segments_of, track_of
+from gpu_studio.ui.units import mib, number, plural
+
+HIDDEN = "hidden from TensorFlow by the plan"
+MISSING = "not in this machine"
+WHOLE = "whole"
+NO_LIMIT = "TensorFlow has no memory limit on a CPU."
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """One physical device: how it is called and how it is cut. TensorFlow sees nothing of one that is not `visible`.
+
+    `track` is there for a card whose slices can be dragged; `errors` are what the rules say of this device's carve.
+    """
+
+    device: str
+    name: str
+    detail: str
+    slices: int
+    segments: tuple[Segment, ...]
+    note: str = ""
+    visible: bool = True
+    carved: bool = False
+    track: Track | None = None
+    overflow: Overflow | None = None
+    errors: tuple[str, ...] = ()
+    caution: str = ""
+    missing: bool = False
+
+    @property
+    def cut(self) -> str:
+        """How it is cut, in words: `whole`, `4 slices`."""
+        return plural(self.slices, "slice") if self.carved or self.slices > 1 else WHOLE
+
+
+def strips_of(plan: Plan, machine: Machine, problems: Iterable[Problem] = ()) -> tuple[Strip, ...]:
+    """The cards, and the CPU where there are no cards, or where the plan carves it, or names a card that is not there.
+
+    `problems` are those of the plan; each strip takes what is said of its device.
+    """
+    every = all_strips(plan, machine, problems)
+    alone = not machine.cards or bool(slices_of(plan, CPU, machine))
+    return every if alone else tuple(strip for strip in every if strip.device != CPU)
+
+
+def all_strips(plan: Plan, machine: Machine, problems: Iterable[Problem] = ()) -> tuple[Strip, ...]:
+    """The cards, the CPU, and what the plan names and the machine has not."""
+    said = _by_device(plan, machine, problems)
+    first: dict[str, int] = {}
+    logical = logical_devices(plan, machine)
+    known = places(device.name for device in logical)
+    for device in logical:
+        first.setdefault(device.physical, known[device.name])
+    cards = tuple(
+        _card_strip(plan, machine, card, first.get(card.device), said.get(card.device, ())) for card in machine.cards
+    )
+    gone = tuple(_missing_strip(plan, machine, name, said.get(name, ())) for name in _missing(plan, machine))
+    return (*cards, _cpu_strip(plan, machine, said.get(CPU, ())), *gone)
+
+
+def _by_device(plan: Plan, machine: Machine, problems: Iterable[Problem]) -> dict[str, tuple[str, ...]]:
+    """What is said of each physical device."""
+    fields = [(f"devices.visible[{place}]", name) for place, name in enumerate(plan.devices.visible)]
+    fields += [(f"devices.carve[{place}]", carve.device) for place, carve in enumerate(plan.devices.carve)]
+    said: dict[str, tuple[str, ...]] = {}
+    for problem in problems:
+        for field, name in fields:
+            if problem.field == field or problem.field.startswith(f"{field}."):
+                device = physical_name(name, machine)
+                said[device] = (*said.get(device, ()), in_words(problem))
+    return said
+
+
+def said_of_all(problems: Iterable[Problem]) -> tuple[str, ...]:
+    """What is said of the devices and of no single one."""
+    fields = ("devices.carve", "devices.memory_growth")
+    return tuple(in_words(problem) for problem in problems if problem.field in fields)
+
+
+def in_words(problem: Problem) -> str:
+    """A problem beside its field, which need not be named there: `9 000 MiB in all: take away …`."""
+    return f"{problem.received}: {problem.advice}"
+
+
+def _missing(plan: Plan, machine: Machine) -> Iterator[str]:
+    named = (*plan.devices.visible, *(carve.device for carve in plan.devices.carve))
+    yield from dict.fromkeys(name for name in named if name != CPU and not machine.card(name))
+
+
+def _missing_strip(plan: Plan, machine: Machine, name: str, errors: tuple[str, ...]) -> Strip:
+    sizes = slices_of(plan, name, machine)
+    segments = tuple(Segment(max(0, size), "", mib(size)) for size in sizes)
+    return Strip(
+        name, name, MISSING, len(sizes) or 1, segments or (Segment(1, MISSING),), carved=bool(sizes), errors=errors,
+        missing=True,
+    )  # fmt: skip
+
+
+def _cpu_strip(plan: Plan, machine: Machine, errors: tuple[str, ...]) -> Strip:
+    logical = logical_devices(plan, machine)
+    known = places(device.name for device in logical)
+    segments = tuple(Segment(1, each.name, place=known[each.name]) for each in logical if each.physical == CPU)
+    memory = f" · {mib(machine.memory_mib)}" if machine.memory_mib else ""
+    detail = f"{plural(machine.cpu_cores, 'core')}{memory}"
+    return Strip(CPU, "CPU", detail, len(segments), segments, NO_LIMIT, errors=errors)
+
+
+def _card_strip(plan: Plan, machine: Machine, card: Card, first: int | None, errors: tuple[str, ...]) -> Strip:
+    """`first` is the place of the card's first slice among the logical devices; a hidden card has none."""
+    name = f"GPU {card.index}"
+    detail = f"{card.name} · {mib(card.total_mib)}" if card.total_mib else card.name
+    if first is None:
+        return Strip(card.device, name, detail, 0, (Segment(1, HIDDEN),), visible=False, errors=errors)
+    sizes = slices_of(plan, card.device, machine)
+    track = track_of(card, sizes, first, grows=plan.devices.memory_growth)
+    return Strip(
+        card.device, name, detail, len(sizes) or 1, segments_of(track), taken_in_words(card), carved=bool(sizes),
+        track=track, overflow=overflow_of(track), errors=errors, caution=caution_of(track),
+    )  # fmt: skip
+
+
+def taken_in_words(card: Card) -> str:
+    """What is taken of a card now, and by whom; why that is not known, if it is not."""
+    held = (("driver", card.reserved_mib), ("other programs now", card.used_mib or 0))
+    words = ", ".join(f"{who} {number(size)} MiB" for who, size in held if size)
+    return ". ".join(filter(None, (f"▨ {words}" if words else "", card.why_unknown)))

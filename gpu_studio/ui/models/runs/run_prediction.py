@@ -1,0 +1,19 @@
+"""What the window knows beforehand of a run that it starts, kept beside the run to be held against what comes."""
+
+from __future__ import annotations
+
+from gpu_studio import plan as plans
+from gpu_studio.placement.memory import predict
+from gpu_studio.placement.plan_facts import PlanFacts
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.results import prediction
+from gpu_studio.runs.results.prediction import Prediction
+
+
+def keep_prediction(
+    run: RunDirectory, plan: plans.Plan, machine: plans.Machine, facts: PlanFacts | None, step_seconds: float | None
+) -> None:
+    """Write down what a step of `plan` was predicted to take; what was not known is left out."""
+    memory = predict(plan, machine, facts) if facts is not None else ()
+    taken = {each.device: each.total for each in memory if each.total}
+    prediction.write(run, Prediction(bytes=taken, step_seconds=step_seconds))

@@ -1,0 +1,55 @@
+"""A run as a row of the Runs page: what its events say, what a person wrote on it, and what it used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_studio.runs.events import State
+from gpu_studio.runs.labels import NOTHING, Labels
+from gpu_studio.runs.reading.summary import Summary
+
+_ENDINGS = {"early_stopping": "stopped early", "stopped": "stopped", "stopped_now": "stopped without a checkpoint"}
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run. `joules` is what its cards drew while it ran; None where no card told, or nobody has looked yet."""
+
+    summary: Summary
+    labels: Labels = NOTHING
+    joules: float | None = None
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.summary.id
+
+    @property
+    def plan(self) -> str:
+        """The plan's name."""
+        return self.summary.plan
+
+    @property
+    def state(self) -> State:
+        """How the run is."""
+        return self.summary.state
+
+    @property
+    def live(self) -> bool:
+        """Whether the trainer is at work."""
+        return self.summary.live
+
+    @property
+    def peak(self) -> int | None:
+        """The most bytes that any one device held."""
+        return max(self.summary.peaks.values(), default=None)
+
+    @property
+    def state_words(self) -> str:
+        """The state, and why, where that says more: `failed · out of memory on GPU:1`, `finished · stopped early`."""
+        summary = self.summary
+        if summary.state == "finished":
+            ending = _ENDINGS.get(summary.reason, "")
+        else:
+            ending = summary.reason if summary.state in ("failed", "lost") else ""
+        return f"{summary.state} · {ending}" if ending else summary.state

@@ -1,0 +1,1 @@
+"""What the Train page shows: one run while it goes on and after."""

@@ -1,0 +1,92 @@
+"""What the cards and the host showed over a whole run: bounded memory, thinned evenly with the peaks kept."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal
+
+import numpy as np
+
+from gpu_studio.hardware.samples import AnySample, Fast, Host
+from gpu_studio.runs.reading.series import Series
+
+Figure = Literal["memory", "utilisation", "power"]
+HOST: Final = "host"
+MIB: Final = 1024 * 1024
+MOST_POINTS: Final = 1 << 14
+"""A curve keeps the newest hour of seconds whole, and takes 0.25 MiB at most."""
+LONGEST_GAP: Final = 15.0
+"""Seconds after which a figure says nothing of a moment any more, and a curve is broken."""
+Point = tuple[str, Figure, float | None]
+
+
+class CardFigures:
+    """A series of time (seconds since 1970) and value for each card, or the host, and figure.
+
+    Memory is in bytes, utilisation in percent, power in watts. Unlike the window's own history, which forgets what is
+    older than a day, this reaches back to the beginning of the run, however long that was.
+    """
+
+    def __init__(self) -> None:
+        self.first: float | None = None
+        self.last = 0.0
+        self._series: dict[tuple[str, Figure], Series] = {}
+
+    def add(self, told: Iterable[AnySample]) -> None:
+        """Take in the figures of samples, cheaper together than one by one; one that has none changes nothing."""
+        points: defaultdict[tuple[str, Figure], list[tuple[float, float]]] = defaultdict(list)
+        for sample in told:
+            for key, figure, value in _points(sample):
+                if value is not None:
+                    points[key, figure].append((sample.time, value))
+        for curve, found in points.items():
+            self._of(*curve).add_rows(found)
+            self.first = found[0][0] if self.first is None else self.first
+            self.last = max(self.last, found[-1][0])
+
+    def series(self, key: str, figure: Figure) -> Series | None:
+        """The curve of a card; None if it has never shown this figure."""
+        return self._series.get((key, figure))
+
+    def has(self, figure: Figure, keys: Iterable[str]) -> bool:
+        """Whether any of these cards has shown this figure."""
+        return any((key, figure) in self._series for key in keys)
+
+    def longest_gap(self, key: str, figure: Figure) -> float:
+        """Seconds without a figure after which nothing is known any more: more where points were thinned."""
+        series = self.series(key, figure)
+        return LONGEST_GAP * (series.group if series else 1)
+
+    def value_at(self, key: str, figure: Figure, time: float) -> float | None:
+        """The newest value up to a moment; None if there was none, or none for so long that it is a gap."""
+        series = self.series(key, figure)
+        if series is None:
+            return None
+        times = series.column("time")
+        place = int(np.searchsorted(times, time, side="right")) - 1
+        if place < 0 or time - float(times[place]) > self.longest_gap(key, figure):
+            return None
+        return float(series.column("value")[place])
+
+    def _of(self, key: str, figure: Figure) -> Series:
+        found = self._series.get((key, figure))
+        if found is None:
+            found = self._series[key, figure] = Series("time", "value", by="value", along="time", most=MOST_POINTS)
+        return found
+
+
+def _points(sample: AnySample) -> Iterator[Point]:
+    match sample:
+        case Fast():
+            for card in sample.cards:
+                yield card.card, "memory", _bytes(card.memory_used_mib)
+                yield card.card, "utilisation", card.utilisation_percent
+                yield card.card, "power", card.power_w
+        case Host():
+            yield HOST, "memory", _bytes(sample.memory_used_mib)
+            yield HOST, "utilisation", sample.cpu_percent
+
+
+def _bytes(mib: float | None) -> float | None:
+    return None if mib is None else mib * MIB

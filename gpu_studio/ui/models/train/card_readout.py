@@ -1,0 +1,86 @@
+"""What every device of a run showed at one moment, as a table for the readout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import numpy as np
+
+from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.reading.memory import MemorySeries
+from gpu_studio.runs.results.run_cards import run_cards, uses_cards
+from gpu_studio.ui.models import figures
+from gpu_studio.ui.models.train.card_figures import HOST, Figure
+from gpu_studio.ui.models.train.card_record import CardRecord
+from gpu_studio.ui.models.train.memory_now import memory_now
+from gpu_studio.ui.models.train.readout import NONE_YET, DeviceTable
+
+TEXTS: dict[Figure, Callable[[float], str]] = {
+    "memory": lambda value: figures.size(int(value)),
+    "utilisation": lambda value: f"{value:.0f} %",
+    "power": lambda value: f"{value:.0f} W",
+}
+_HOST_NAME: Final = "host"
+_RECORDED: Final[tuple[Figure, ...]] = ("memory", "utilisation", "power")
+_HEADS: Final[dict[Figure, tuple[str, str]]] = {
+    "memory": ("card", ""),
+    "utilisation": ("busy", "%"),
+    "power": ("power", "W"),
+}
+Row = tuple[str, tuple[float | None, ...]]
+
+
+def device_table(history: History, record: CardRecord, moment: float | None) -> DeviceTable | None:
+    """Memory in use by TensorFlow on each device at `moment` seconds after the run's start, or the newest.
+
+    Beside it all that is in use on the card that the device lies on, how busy that is, and its power, as far as they
+    were recorded; for the host its own. None before anything is known.
+    """
+    if history.started is None or history.devices is None:
+        return None
+    time = None if moment is None else history.started.time + moment
+    rows = list(_rows(history, record, time))
+    if not rows:
+        return None
+    unit = figures.size_unit(int(max((value or 0.0 for _, values in rows for value in values[:2]), default=0.0)))
+    heads = [("in use", unit), *_heads(history, unit)]
+    kept = [0, *(place for place in range(1, len(heads)) if any(values[place] is not None for _, values in rows))]
+    cells = tuple((name, *(_text(values[place], place, unit) for place in kept)) for name, values in rows)
+    return DeviceTable(tuple(heads[place] for place in kept), cells)
+
+
+def _rows(history: History, record: CardRecord, time: float | None) -> Iterator[Row]:
+    """For each device the bytes in use by TensorFlow, and what was recorded of its card."""
+    keys = {name: card.key for card in run_cards(history.devices, record.known) for name in card.devices}
+    names = [device.name for device in memory_now(history)]
+    if not uses_cards(history.devices):
+        keys[_HOST_NAME] = HOST
+        names += [] if _HOST_NAME in names or record.empty else [_HOST_NAME]
+    when = record.figures.last if time is None else time
+    for name in names:
+        found = (_recorded(record, keys.get(name), figure, when) for figure in _RECORDED)
+        yield name, (_used(history.memory.get(name), time), *found)
+
+
+def _heads(history: History, unit: str) -> Iterator[tuple[str, str]]:
+    whole = "card" if uses_cards(history.devices) else "whole"
+    yield from ((whole, unit) if figure == "memory" else _HEADS[figure] for figure in _RECORDED)
+
+
+def _recorded(record: CardRecord, key: str | None, figure: Figure, when: float) -> float | None:
+    return None if key is None else record.figures.value_at(key, figure, when)
+
+
+def _used(series: MemorySeries | None, time: float | None) -> float | None:
+    """The bytes in use at a moment, or the newest."""
+    if series is None or not len(series.times):
+        return None
+    place = len(series.times) if time is None else int(np.searchsorted(series.times, time, side="right"))
+    return float(series.current[place - 1]) if place else None
+
+
+def _text(value: float | None, place: int, unit: str) -> str:
+    if value is None:
+        return NONE_YET
+    return figures.size(int(value), unit) if place <= 1 else f"{value:.0f}"

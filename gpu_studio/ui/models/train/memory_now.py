@@ -1,0 +1,81 @@
+"""The memory of each device of a run, now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.reading.memory import MemorySeries
+from gpu_studio.ui.models import device_place, figures
+
+SOURCES = {
+    "allocator": "in use by TensorFlow's allocator",
+    "variables": "variables placed on this logical CPU",
+    "host": "host arena, all logical CPUs together",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMemoryNow:
+    """Bytes of one device. `place` is its number among the logical devices, None for the host."""
+
+    name: str
+    place: int | None
+    current: int
+    peak: int
+    limit: int | None
+    source: str
+
+    @property
+    def share(self) -> float | None:
+        """The part (0 to 1) of its limit that is in use; None without a limit."""
+        return min(self.current / self.limit, 1.0) if self.limit else None
+
+    @property
+    def peak_share(self) -> float | None:
+        """The part (0 to 1) of its limit that was in use at the most; None without a limit."""
+        return min(self.peak / self.limit, 1.0) if self.limit else None
+
+    @property
+    def amount(self) -> str:
+        """What is in use, in the unit of the limit."""
+        if not self.limit:
+            return figures.size(self.current)
+        unit = figures.size_unit(self.limit)
+        return f"{figures.size(self.current, unit)} {unit}"
+
+    @property
+    def caption(self) -> str:
+        """Its peak and limit, or what was counted where that is not the allocator."""
+        if self.source == "variables":
+            return "variables placed here"
+        if self.source == "host":
+            return f"peak {figures.size(self.peak)} · all logical CPUs"
+        if not self.limit:
+            return f"peak {figures.size(self.peak)} · no limit"
+        return f"peak {figures.size(self.peak, figures.size_unit(self.limit))} of {figures.size(self.limit)}"
+
+    @property
+    def text(self) -> str:
+        """All of it in a sentence."""
+        limit = f" of {figures.size(self.limit)}" if self.limit else ""
+        counted = SOURCES.get(self.source, self.source)
+        return f"{self.name}: {figures.size(self.current)}{limit}, peak {figures.size(self.peak)} ({counted})"
+
+
+def places(history: History) -> dict[str, int]:
+    """The number of each logical device by its name, from which it has its colour and dash."""
+    return device_place.places(device.name for device in history.devices.logical) if history.devices else {}
+
+
+def memory_now(history: History) -> list[DeviceMemoryNow]:
+    """Every device whose memory was told, in the order of the logical devices, the host last."""
+    known = places(history)
+    rows = [_now(series, known.get(name)) for name, series in history.memory.items()]
+    return sorted(rows, key=lambda row: len(known) if row.place is None else row.place)
+
+
+def _now(series: MemorySeries, place: int | None) -> DeviceMemoryNow:
+    latest = series.latest
+    current, peak = (latest.current, latest.peak) if latest else (0, 0)
+    return DeviceMemoryNow(series.device, place, current, max(peak, current), series.limit, series.source)

@@ -1,0 +1,51 @@
+"""What can be done with a slice, as a menu."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMenu, QWidget
+
+from gpu_studio.ui.models.plan import carve_steps
+from gpu_studio.ui.models.plan.edits.carving import Carved
+from gpu_studio.ui.models.plan.track import Track
+
+Deed = tuple[str, str, Callable[[], Carved]]
+"""What it is called, why it cannot be (empty if it can), and the carve that it asks for."""
+
+
+def deeds(track: Track, index: int) -> tuple[Deed, ...]:
+    """Everything that can be done with a slice and its card."""
+    return (
+        ("Add", carve_steps.why_not_add(track), lambda: carve_steps.added(track)),
+        ("Split", carve_steps.why_not_split(track, index), lambda: carve_steps.split(track, index)),
+        ("Merge", carve_steps.why_not_merge(track, index), lambda: carve_steps.merged(track, index)),
+        ("Remove", carve_steps.why_not_remove(track), lambda: carve_steps.removed(track, index)),
+        ("Equal", carve_steps.why_not_equalise(track), lambda: carve_steps.equalised(track)),
+    )
+
+
+def titles(track: Track, index: int) -> dict[str, str]:
+    """What each deed does, in words."""
+    return {
+        "Add": f"Add a slice to {track.device}",
+        "Split": f"Split {track.name(index)} in two",
+        "Merge": f"Merge {track.name(index)} with the next slice",
+        "Remove": f"Give {track.name(index)} back to the free room",
+        "Equal": f"Make all slices of {track.device} equal",
+    }
+
+
+def carve_menu(parent: QWidget, track: Track, index: int, wanted: Callable[[Carved], object]) -> QMenu:
+    """A menu that tells `wanted` what a person chooses. It goes when it is closed."""
+    menu = QMenu(parent)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    menu.setToolTipsVisible(True)
+    words = titles(track, index)
+    for name, why_not, make in deeds(track, index):
+        action = menu.addAction(words[name])
+        action.setEnabled(not why_not)
+        action.setToolTip(why_not)
+        action.triggered.connect(lambda _=False, make=make: wanted(make()))
+    return menu

@@ -1,0 +1,139 @@
+"""How the slices of a device are drawn: to scale, in their devices' colours, with what is free and what is too much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QFontMetrics, QPainter, QPainterPath, QPen
+
+from gpu_studio.ui.models.plan.track import Overflow, Segment
+from gpu_studio.ui.theme.fonts import font
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.theme.palette import mix, readable
+from gpu_studio.ui.theme.tokens import Tokens
+
+RADIUS = 8.0
+TWO_LINES = 40
+_PAD = 5
+_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+
+
+class SlicePainter:
+    """Draws segments side by side in a frame."""
+
+    def __init__(self, theme: ThemeManager) -> None:
+        self._theme = theme
+
+    def draw(
+        self,
+        painter: QPainter,
+        frame: QRectF,
+        segments: Sequence[Segment],
+        overflow: Overflow | None = None,
+        chosen: int | None = None,
+    ) -> None:
+        """Draw the segments, that of the device number `chosen` stronger, what is too much, and the frame."""
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        outline = QPainterPath()
+        outline.addRoundedRect(frame, RADIUS, RADIUS)
+        painter.save()
+        painter.setClipPath(outline)
+        beyond = _beyond(frame, overflow, sum(segment.size for segment in segments))
+        for room, segment in zip(rooms(frame, segments), segments, strict=True):
+            strong = chosen is not None and segment.place == chosen
+            self._draw_segment(painter, room, segment, beyond.left(), strong=strong)
+        if overflow is not None:
+            self._draw_overflow(painter, beyond, overflow)
+        painter.restore()
+        bad = overflow is not None and overflow.bad
+        painter.setPen(QPen(QColor(self._theme.tokens.bad if bad else self._theme.tokens.line), 1))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawPath(outline)
+
+    def _draw_segment(self, painter: QPainter, room: QRectF, segment: Segment, end: float, *, strong: bool) -> None:
+        tokens = self._theme.tokens
+        ground = tokens.surface
+        if segment.place is not None:
+            ground = mix(tokens.device_colour(segment.place), tokens.surface, 0.42 if strong else 0.3)
+            painter.fillRect(room.adjusted(0, 0, -1.5, 0), QColor(ground))
+        if segment.hatched:
+            painter.fillRect(room, QBrush(QColor(mix(tokens.muted, tokens.surface, 0.5)), Qt.BrushStyle.BDiagPattern))
+        else:
+            seen = min(room.right(), end) - room.right()
+            self._write(painter, room.adjusted(_PAD, 4, seen - 3, -4), segment, ground)
+
+    def _write(self, painter: QPainter, room: QRectF, segment: Segment, ground: str) -> None:
+        tokens = self._theme.tokens
+        title = readable(tokens.text if segment.place is not None else tokens.muted, ground, tokens.text)
+        lines = (
+            (segment.title, "mono" if segment.place is not None else "caption", title),
+            (segment.caption, "caption", readable(tokens.muted, ground, tokens.text)),
+        )
+        shown = [line for line in lines if line[0]][: 2 if room.height() >= TWO_LINES - 2 * 4 else 1]
+        height = room.height() / max(1, len(shown))
+        for number, (text, role, colour) in enumerate(shown):
+            painter.setFont(font("mono" if role == "mono" else "caption"))
+            painter.setPen(QColor(colour))
+            line = QRectF(room.left(), room.top() + number * height, room.width(), height)
+            painter.drawText(line, _LEFT, fitting(text, painter.fontMetrics(), line.width()))
+
+    def _draw_overflow(self, painter: QPainter, beyond: QRectF, overflow: Overflow) -> None:
+        """What lies beyond the end of the card in another colour, a line at that end, and where it fits how much."""
+        tokens = self._theme.tokens
+        colour = tokens.bad if overflow.bad else tokens.warning
+        ground = mix(colour, tokens.surface, 0.25)
+        painter.fillRect(beyond, QColor(ground))
+        painter.fillRect(beyond, QBrush(QColor(mix(colour, ground, 0.4)), Qt.BrushStyle.BDiagPattern))
+        painter.fillRect(QRectF(beyond.left() - 1, beyond.top(), 2, beyond.height()), QColor(colour))
+        painter.setFont(font("caption"))
+        amount, unit, words = overflow.text.split(" ", 2)
+        text = f"{amount} {unit}\n{words}" if beyond.height() >= TWO_LINES - 1 else f"{amount} {unit} {words}"
+        if painter.fontMetrics().size(0, text).width() + 6 <= beyond.width():
+            painter.fillRect(beyond.adjusted(1, 0, 0, 0), QColor(ground))
+            painter.setPen(QColor(readable(colour, ground, tokens.text)))
+            painter.drawText(beyond, Qt.AlignmentFlag.AlignCenter, text)
+
+
+def draw_pill(painter: QPainter, frame: QRectF, middle: float, text: str, tokens: Tokens) -> None:
+    """A short text on a ground of its own, about `middle` and within the frame; in a high one below the names."""
+    painter.setFont(font("caption"))
+    metrics = painter.fontMetrics()
+    size = QRectF(0, 0, metrics.horizontalAdvance(text) + 12, min(metrics.height() + 4, frame.height() - 4))
+    left = max(frame.left() + 2, min(middle - size.width() / 2, frame.right() - size.width() - 2))
+    low = frame.height() >= TWO_LINES
+    size.moveTo(left, frame.bottom() - size.height() - 3 if low else frame.center().y() - size.height() / 2)
+    painter.setPen(QPen(QColor(tokens.accent), 1))
+    painter.setBrush(QColor(tokens.raised))
+    painter.drawRoundedRect(size, 5, 5)
+    painter.setPen(QColor(tokens.text))
+    painter.drawText(size, Qt.AlignmentFlag.AlignCenter, text)
+
+
+def _beyond(frame: QRectF, overflow: Overflow | None, length: float) -> QRectF:
+    """Where in the frame lies what is too much; at its end if nothing is."""
+    if overflow is None:
+        return QRectF(frame.right(), frame.top(), 0, frame.height())
+    scale = frame.width() / (length or 1.0)
+    return QRectF(frame.left() + scale * overflow.begin, frame.top(), scale * overflow.size, frame.height())
+
+
+def rooms(frame: QRectF, segments: Sequence[Segment]) -> list[QRectF]:
+    """Where each segment lies in the frame."""
+    total = sum(segment.size for segment in segments) or 1.0
+    edges = [frame.left()]
+    for segment in segments:
+        edges.append(edges[-1] + frame.width() * segment.size / total)
+    return [QRectF(left, frame.top(), right - left, frame.height()) for left, right in pairwise(edges)]
+
+
+def fitting(text: str, metrics: QFontMetrics, width: float) -> str:
+    """`text` if it fits, else the number at its end (`3` of `GPU:3`), else nothing: half a figure would mislead."""
+    short = text.rpartition(":")[2] if ":" in text else ""
+    return next((each for each in (text, short) if metrics.horizontalAdvance(each) <= width), "")
+
+
+def spoken(segments: Sequence[Segment]) -> str:
+    """The segments as a line that can be read out."""
+    return ", ".join(f"{each.title} {each.caption}".strip() for each in segments if each.title)

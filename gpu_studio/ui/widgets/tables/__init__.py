@@ -1,0 +1,1 @@
+"""Tables, and cells that draw by themselves."""

@@ -1,0 +1,143 @@
+"""How a run is drawn in a table: its state's sign, its name with its tags, its best metric, its loss as a curve."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPolygonF
+
+from gpu_studio.ui.models.figures import metric_label
+from gpu_studio.ui.models.runs.run_row import RunRow
+from gpu_studio.ui.models.runs.runs_model import COLOUR_ROLE, ROW_ROLE, RunsModel
+from gpu_studio.ui.theme.fonts import font
+from gpu_studio.ui.theme.icons import coloured_icon
+from gpu_studio.ui.theme.palette import mix, readable
+from gpu_studio.ui.theme.states import ICONS, state_colour
+from gpu_studio.ui.widgets.tables.painted_cell import Index, PaintedCell
+
+_ICON = 14
+_TAG_SIDE, _TAG_GAP = 6, 6
+_LEAST_NAME = 60.0
+_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+_MIDDLE = Qt.AlignmentFlag.AlignCenter
+
+
+class MarkCell(PaintedCell):
+    """The sign of the state."""
+
+    def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
+        """Draw the sign at the left."""
+        del text
+        row: RunRow = index.data(ROW_ROLE)
+        icon = coloured_icon(ICONS[row.state], state_colour(row.state, self._theme.tokens))
+        icon.paint(painter, QRectF(room.left() - 1, room.center().y() - _ICON / 2, _ICON, _ICON).toAlignedRect())
+
+
+class NameCell(PaintedCell):
+    """The plan's name, and beside it the tags as small pills, as many as there is room for."""
+
+    def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
+        """Draw the name, which gives way last."""
+        row: RunRow = index.data(ROW_ROLE)
+        marks = [*row.labels.tags, *(["note"] if row.labels.note else [])]
+        painter.setFont(font("strong"))
+        wanted = painter.fontMetrics().horizontalAdvance(text) + 2.0
+        name = min(wanted, max(room.width() - self._width(marks), _LEAST_NAME))
+        painter.setPen(QColor(self._theme.tokens.text))
+        shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(name))
+        painter.drawText(room, _LEFT, shown)
+        self._draw_tags(painter, room.adjusted(name + _TAG_GAP, 0, 0, 0), marks)
+
+    def _width(self, tags: Sequence[str]) -> float:
+        """The room of the first tag, for which a long name gives way; the others take what is left."""
+        return _tag_width(tags[0]) + _TAG_GAP if tags else 0.0
+
+    def _draw_tags(self, painter: QPainter, room: QRectF, tags: Sequence[str]) -> None:
+        tokens, left = self._theme.tokens, room.left()
+        painter.setFont(font("caption"))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        height = painter.fontMetrics().height() + 2.0
+        for tag in tags:
+            pill = QRectF(left, room.center().y() - height / 2, _tag_width(tag), height)
+            if pill.right() > room.right():
+                return
+            painter.setPen(QColor(tokens.line))
+            painter.setBrush(QColor(tokens.raised))
+            painter.drawRoundedRect(pill, 5, 5)
+            painter.setPen(QColor(readable(tokens.muted, tokens.raised, tokens.text)))
+            painter.drawText(pill, _MIDDLE, tag)
+            left = pill.right() + _TAG_GAP
+
+
+class StateCell(PaintedCell):
+    """The state in a word, and why; in the colour of an error where it is one."""
+
+    def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
+        """Draw the words."""
+        row: RunRow = index.data(ROW_ROLE)
+        tokens = self._theme.tokens
+        colour = tokens.bad if row.state in ("failed", "lost") else tokens.muted
+        painter.setFont(font("text"))
+        painter.setPen(QColor(readable(colour, mix(tokens.accent, tokens.surface, 0.16), tokens.text)))
+        painter.drawText(room, _LEFT, painter.fontMetrics().elidedText(text, _ELIDE, int(room.width())))
+
+
+class BestCell(PaintedCell):
+    """The best value, and what it is of where the head of the column does not say it for all."""
+
+    def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
+        """Draw the value at the right and its metric before it."""
+        row: RunRow = index.data(ROW_ROLE)
+        painter.setFont(font("text"))
+        painter.setPen(QColor(self._theme.tokens.text))
+        painter.drawText(room, _RIGHT, text)
+        model = index.model()
+        if row.summary.best is not None and isinstance(model, RunsModel) and not model.metric:
+            before = room.adjusted(0, 0, -painter.fontMetrics().horizontalAdvance(text) - 6, 0)
+            painter.setFont(font("caption"))
+            painter.setPen(QColor(self._theme.tokens.muted))
+            name = metric_label(row.summary.best.metric)
+            painter.drawText(before, _RIGHT, painter.fontMetrics().elidedText(name, _ELIDE, int(before.width())))
+
+
+class CurveCell(PaintedCell):
+    """The run's loss of each epoch as a line, from its least to its greatest; in the run's colour if it has one."""
+
+    def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
+        """Draw the line."""
+        del text
+        row: RunRow = index.data(ROW_ROLE)
+        number: int | None = index.data(COLOUR_ROLE)
+        tokens = self._theme.tokens
+        line = curve_in(row.summary.losses, room.adjusted(0, 7, 0, -6))
+        pen = QPen(QColor(tokens.muted if number is None else tokens.device_colour(number)), 1.4)
+        if number is not None and tokens.device_dash(number):
+            pen.setDashPattern([part / 1.4 for part in tokens.device_dash(number)])
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(pen)
+        painter.drawPolyline(line)
+
+
+_ELIDE = Qt.TextElideMode.ElideRight
+
+
+def _tag_width(tag: str) -> float:
+    return QFontMetricsF(font("caption")).horizontalAdvance(tag) + 2 * _TAG_SIDE
+
+
+def curve_in(values: Sequence[float], room: QRectF) -> QPolygonF:
+    """The points of the curve in `room`, at most two a pixel; a single value is a level line."""
+    step = max(1, len(values) // max(1, int(2 * room.width())))
+    known = [value for value in values[::step] if math.isfinite(value)]
+    if not known:
+        return QPolygonF()
+    if len(known) == 1:
+        known = known * 2
+    least, span = min(known), (max(known) - min(known)) or 1.0
+    across, left, bottom, height = room.width() / (len(known) - 1), room.left(), room.bottom(), room.height()
+    return QPolygonF(
+        [QPointF(left + at * across, bottom - (value - least) / span * height) for at, value in enumerate(known)]
+    )

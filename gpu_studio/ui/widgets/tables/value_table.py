@@ -1,0 +1,115 @@
+"""The figures of a moment under each other, and below them the devices as a table: to be read, and to be copied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QContextMenuEvent, QFontMetrics, QKeyEvent, QKeySequence, QPainter, QPaintEvent
+from PySide6.QtWidgets import QMenu, QWidget
+
+from gpu_studio.ui.models.train.readout import DeviceTable, Readout
+from gpu_studio.ui.theme.fonts import font
+from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.widgets.figure_list import FigureList
+
+_ROW = 20
+_BEFORE = 10
+
+
+class ValueTable(FigureList):
+    """Paints a readout with its devices and what is marked. Ctrl+C, or the menu, says `copy_asked`."""
+
+    copy_asked = Signal()
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(theme, parent)
+        self._most = 0
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setAccessibleName("no figures yet")
+        self.setAccessibleDescription("Ctrl+C copies these figures")
+
+    def set_readout(self, readout: Readout | None) -> None:
+        """Show these figures; None shows nothing."""
+        super().set_readout(readout)
+        most = max(self._most, self._lines(readout))
+        if most != self._most:
+            self._most = most
+            self.updateGeometry()
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """The figures, and under them as many lines as there ever were."""
+        above = super().sizeHint()
+        return QSize(above.width(), above.height() + (_BEFORE + self._most * self._row() if self._most else 0))
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw the figures, the devices, and what is marked."""
+        super().paintEvent(event)
+        painter = QPainter(self)
+        if self.hasFocus():
+            painter.setPen(QColor(self._theme.tokens.accent))
+            painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+        if self.readout is None:
+            return
+        painter.setFont(font("caption"))
+        top = super().sizeHint().height() + _BEFORE
+        if self.readout.devices is not None:
+            top = self._paint_devices(painter, self.readout.devices, top)
+        for words in self.readout.marked:
+            top = self._paint_marked(painter, words, top)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Ctrl+C."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_asked.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802 - Qt's name
+        """Offer to copy the figures."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction("Copy these figures").triggered.connect(self.copy_asked)
+        menu.popup(event.globalPos())
+
+    def _row(self) -> int:
+        return max(_ROW, QFontMetrics(font("caption")).height() + 4)
+
+    def _lines(self, readout: Readout | None) -> int:
+        if readout is None:
+            return 0
+        return len(readout.marked) + (2 + len(readout.devices.rows) if readout.devices is not None else 0)
+
+    def _paint_devices(self, painter: QPainter, table: DeviceTable, top: int) -> int:
+        """Draw the table from `top` on; returns where it ends."""
+        row, muted, text = self._row(), self._theme.tokens.muted, self._theme.tokens.text
+        names, units = ("", *(name for name, _ in table.heads)), ("", *(unit for _, unit in table.heads))
+        edges = self._edges(painter.fontMetrics(), (names, units, *table.rows))
+        for number, cells in enumerate((names, units, *table.rows)):
+            higher = (0, 4, 2)[min(number, 2)]
+            self._paint_cells(painter, cells, edges, top + number * row - higher, text if number > 1 else muted)
+        return top + (2 + len(table.rows)) * row
+
+    def _edges(self, metrics: QFontMetrics, lines: Sequence[tuple[str, ...]]) -> list[int]:
+        """The right edge of each column: all of them with the same room between them."""
+        widths = [max(metrics.horizontalAdvance(line[place]) for line in lines) for place in range(len(lines[0]))]
+        between = (self.contentsRect().width() - sum(widths)) / max(len(widths) - 1, 1)
+        return [round(sum(widths[: place + 1]) + place * between) for place in range(len(widths))]
+
+    def _paint_cells(self, painter: QPainter, cells: tuple[str, ...], edges: list[int], top: int, colour: str) -> None:
+        painter.setPen(QColor(self._theme.tokens.muted))
+        painter.drawText(QRect(0, top, edges[0], self._row()), _LEFT, cells[0])
+        painter.setPen(QColor(colour))
+        for text, before, edge in zip(cells[1:], edges, edges[1:], strict=False):
+            painter.drawText(QRect(before, top, edge - before, self._row()), _RIGHT, text)
+
+    def _paint_marked(self, painter: QPainter, words: str, top: int) -> int:
+        room = QRect(QPoint(0, top), QSize(self.contentsRect().width(), self._row()))
+        painter.setPen(QColor(self._theme.tokens.muted))
+        shown = painter.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, room.width())
+        painter.drawText(room, _LEFT, shown)
+        return top + room.height()
+
+
+_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
