@@ -30,7 +30,7 @@ BUDGET, OVERLAP = Budget("at most", 1.15), Budget("at least", 1.0)
 THREADS = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "2"}
 KEEPING = {"MALLOC_TRIM_THRESHOLD_": str(1 << 35), "MALLOC_MMAP_THRESHOLD_": str(1 << 35)}
 MACHINE = Machine(cpu_cores=2)
-ROUNDS = 6
+ROUNDS = 4
 WAYS = ((1, 1), (1, 4), (2, 1), (2, 4))
 """Stages and micro-batches."""
 
