@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from plan_samples import a_plan
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from gpu_studio.placement.model_graph import Layer
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
 from gpu_studio.plan import Model, loads
 from gpu_studio.ui.models.plan.layers_model import flops, shape_in_words, totals, widths
@@ -166,6 +168,20 @@ def test_that_an_error_is_told_and_can_be_tried_again(tab, held, qtbot, facts, e
     assert reader.asked == ["retry"]
     if facts is not None:
         assert cells(tab) == []
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ((256, 256, 256, 10), "784 → 256 → 256 → 256 → 10"),
+        ((512, *[128] * 20, 64, 10), "784 → 512 → 128 → … → 64 → 10"),
+        ((1, 2, 3, 4, 5, 6, 7, 8), "784 → 1 → 2 → … → 6 → 7 → 8"),
+        ((1, *[2] * 9, 3, 4, 5, 6), "784 → 1 → 2 → … → 4 → 5 → 6"),
+    ],
+)
+def test_that_of_a_long_chain_the_equal_ones_are_left_out_first(sizes: tuple[int, ...], words: str) -> None:
+    layers = tuple(Layer(f"dense_{n}", "Dense", (), (each,), 1, 1) for n, each in enumerate(sizes))
+    assert widths(replace(GRAPH, layers=layers)) == words
 
 
 def test_that_the_shapes_of_a_model_are_a_chain() -> None:

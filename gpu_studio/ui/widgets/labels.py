@@ -53,14 +53,18 @@ class Elided(Label):
         parent: QWidget | None = None,
         *,
         mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
+        letters: int = 3,
     ) -> None:
+        """`letters` wide ones, or the text where it is shorter, are kept room for, whatever stands beside it."""
         super().__init__(text, role, parent)
         self._mode = mode
+        self._letters = letters
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Room for a few letters: the rest may be cut."""
-        return QSize(self.fontMetrics().horizontalAdvance("MMM…"), super().minimumSizeHint().height())
+        """Room for its letters: the rest may be cut."""
+        few = self.fontMetrics().horizontalAdvance(f"{'M' * self._letters}…")
+        return QSize(min(few, super().sizeHint().width()), super().minimumSizeHint().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw what fits."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from gpu_studio.placement.model_graph import Layer, ModelGraph
@@ -10,6 +11,7 @@ from gpu_studio.ui.models.figures import size
 from gpu_studio.ui.models.plain_table import PlainTable
 from gpu_studio.ui.units import number
 
+_MOST_WIDTHS = 7
 _SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -55,12 +57,20 @@ def flops(count: float) -> str:
 def widths(graph: ModelGraph) -> str:
     """How many numbers a sample is from layer to layer: `784 → 256 → 256 → 10`.
 
-    Layers that keep the number are left out, and the middle of a long chain.
+    Layers without weights are left out, and the middle of a long chain: first of what is equal all along.
     """
     changing = (layer for layer in graph.layers if layer.parameters and layer.output_shape)
     sizes = [_size(graph.input_shape), *(_size(layer.output_shape) for layer in changing)]
     names = [number(each) if each else "any" for each in sizes]
-    return " → ".join(names if len(names) <= 7 else [*names[:3], "…", *names[-3:]])
+    if len(names) > _MOST_WIDTHS:
+        names = [each for _, same in groupby(names) for each in _ends(list(same))]
+    if len(names) > _MOST_WIDTHS:
+        names = [*names[:3], "…", *names[-3:]]
+    return " → ".join(names).replace("… → …", "…")
+
+
+def _ends(same: list[str]) -> list[str]:
+    return same if len(same) <= 2 else [same[0], "…"]
 
 
 def totals(graph: ModelGraph) -> str:

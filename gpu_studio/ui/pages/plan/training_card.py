@@ -156,7 +156,7 @@ def _whole(name: str) -> WholeNumber:
 
 
 def _name() -> Elided:
-    return Elided(role="strong", mode=Qt.TextElideMode.ElideMiddle)
+    return Elided(role="strong", mode=Qt.TextElideMode.ElideMiddle, letters=10)
 
 
 def _line(name: Elided, detail: Elided) -> QHBoxLayout:
