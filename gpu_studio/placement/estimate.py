@@ -84,7 +84,10 @@ def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Map
         forward_share=np.array([_forward_share(time, batch) for time in of[0]]),
         output_bytes=np.array([float(layer.output_bytes) for layer in layers]),
         kept_bytes=np.array([float(layer.kept_bytes) for layer in layers]),
-        state_bytes=np.array([_state_bytes(layer, model) for layer in layers]),
+        passing_bytes=np.array([2.0 * layer.output_bytes * bool(layer.flops_forward) for layer in layers]),
+        taken_bytes=np.array([0.0 if layer.inputs else float(model.graph.input_bytes) for layer in layers]),
+        state_bytes=_state_bytes(layers, model),
+        gradient_bytes=np.array([float(layer.trainable_bytes) for layer in layers]),
         batch=batch,
         share=tuple(_share(row) for row in of),
     )
@@ -99,9 +102,11 @@ def _table(rows: list[list[float]]) -> Array:
     return np.array(rows, dtype=np.float64)
 
 
-def _state_bytes(layer: Layer, model: ModelFacts) -> float:
-    """Weights, a gradient for each that is trained, and the optimizer's slots."""
-    return float(layer.weight_bytes + layer.trainable_bytes + model.slots.get(layer.name, 0))
+def _state_bytes(layers: Sequence[Layer], model: ModelFacts) -> Array:
+    """Weights, a gradient for each that is trained, and the optimizer's slots; its shared ones are with the first."""
+    slots = [model.slots.get(layer.name, 0) for layer in layers]
+    state = [float(layer.weight_bytes + layer.trainable_bytes + own) for layer, own in zip(layers, slots, strict=True)]
+    return np.array([size + model.shared_slots * (not place) for place, size in enumerate(state)])
 
 
 def _forward_share(time: LayerTime, batch: int) -> float:

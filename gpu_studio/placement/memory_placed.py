@@ -10,17 +10,14 @@ from gpu_studio.placement.memory_replicated import slot_words
 from gpu_studio.placement.model_graph import Layer, ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.recomputation import Recomputed, recomputed
+from gpu_studio.placement.stage_memory import Stage
+from gpu_studio.placement.work import is_copied_to
 from gpu_studio.plan import Placed, Plan
 
 
 @dataclass(slots=True)
 class _Load:
-    """What is on one device, in bytes; `taken`, `kept`, `passing` and `again` are for a sample.
-
-    `taken` is the model's input, where a layer takes it; `passing` are the largest output and its gradient, there for a
-    moment and for one micro-batch at a time, and so is `again`, what a stage computes again; `updating` is what the
-    optimizer computes with while it updates the largest layer, when the activations are gone.
-    """
+    """What is on one device; the bytes that it holds in a step are those of `Stage`."""
 
     parameters: float = 0
     trainable: float = 0
@@ -51,22 +48,13 @@ class _Load:
         self.again = found.again
 
     def step(self, batch: int, parts: int) -> int:
-        """What a step takes besides weights and slots, at the fullest of three moments.
-
-        These are: the backward pass of the first micro-batch, when the activations of all are kept; its end, when the
-        gradients of all micro-batches are there to be summed; and the update.
-        """
-        backward = self.kept * batch + (self.passing + self.again) * -(-batch // parts) + self.gradients
-        summing, updating = parts * self.gradients, self.gradients + self.updating
-        return round(self.taken * batch + max(backward, summing, updating))
+        """What a step takes besides weights and slots."""
+        stage = Stage(self.gradients, self.taken, self.kept, self.passing, self.again, self.updating)
+        return round(float(stage.step_bytes(batch, parts)))
 
 
 def placed_memory(plan: Plan, names: Sequence[str], model: ModelFacts) -> dict[str, DeviceMemory]:
-    """The memory of each device that has layers; one that has none is left out.
-
-    The executor starts every micro-batch as soon as it can, so at the end of the forward pass the activations of all of
-    them may be kept: the whole batch's. Where a stage goes on to the backward pass sooner, it takes less.
-    """
+    """The memory of each device that has layers; one that has none is left out."""
     placed = plan.distribution.placed or Placed()
     graph = model.graph or ModelGraph("", ())
     loads: dict[str, _Load] = {}
@@ -78,14 +66,26 @@ def placed_memory(plan: Plan, names: Sequence[str], model: ModelFacts) -> dict[s
             keeps = len(devices) > 1 or not placed.recompute
             load.add(layer, model.slots.get(layer.name, 0), 1 / len(devices), keeps=keeps)
             load.taken = load.taken if layer.inputs else graph.input_bytes
-    for device, found in recomputed(graph, devices_by_layer).items() if placed.recompute else ():
-        loads[device].recompute(found)
+    if placed.recompute:
+        for device, found in recomputed(graph, devices_by_layer).items():
+            loads[device].recompute(found)
+    else:
+        for device, load in loads.items():
+            load.kept += _received(device, graph, devices_by_layer) if is_copied_to(device) else 0
     batch, parts = max(1, plan.training.batch_size), max(1, placed.micro_batches)
     first = next(iter(loads), "")
     return {
         name: _memory(name, load, batch, parts, model.shared_slots if name == first else 0)
         for name, load in loads.items()
     }
+
+
+def _received(device: str, graph: ModelGraph, devices: Mapping[str, Sequence[str]]) -> int:
+    """What the layers on a device take from elsewhere, in bytes a sample; each tensor is there once."""
+    taken = {name for layer in graph.layers if device in devices[layer.name] for name in layer.inputs}
+    return sum(
+        layer.output_bytes for layer in graph.layers if layer.name in taken and device not in devices[layer.name]
+    )
 
 
 def devices_of(

@@ -31,14 +31,6 @@ def timeline_of_parts(
     return _named(step, layers, len(devices))
 
 
-def recomputing(work: Work) -> Work:
-    """The work where what a stage keeps is computed again: another forward pass in each backward pass."""
-    again = 1 + work.forward_share
-    return replace(
-        work, fixed=work.fixed * again, per_sample=work.per_sample * again, forward_share=work.forward_share / again
-    )
-
-
 def _apart(placement: Sequence[Sequence[int]]) -> list[int]:
     """The layer of each part, in order; -1 is a pause on no device.
 
@@ -76,7 +68,10 @@ def _in_parts(work: Work, placement: Sequence[Sequence[int]], layers: Sequence[i
         forward_share=work.forward_share[columns],
         output_bytes=work.output_bytes[columns] * share,
         kept_bytes=work.kept_bytes[columns] * share,
+        passing_bytes=work.passing_bytes[columns] * share,
+        taken_bytes=work.taken_bytes[columns] * exists,
         state_bytes=work.state_bytes[columns] * share,
+        gradient_bytes=work.gradient_bytes[columns] * share,
         batch=work.batch,
         share=(*work.share, work.share[0]) if work.share else (),
     )

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_studio.placement.estimate import Times, work_of
+from gpu_studio.placement.holding import replica_bytes
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.pricing import mirrored_seconds, one_device_seconds
 from gpu_studio.placement.schedule import Timeline, common_share, timeline
-from gpu_studio.placement.search import Found, Lack, Objective, place
-from gpu_studio.placement.work import Device, Work
+from gpu_studio.placement.search import Found, Lack, Objective, least_lacking, place
+from gpu_studio.placement.work import Device, Work, recomputing
 
 MOST_MICRO_BATCHES = 32
 WORTH_TELLING = 0.99
@@ -28,18 +29,33 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Where each layer goes (by name), the micro-batches, the predicted step, and the other ways, the best first."""
+    """Where each layer goes (by name), the micro-batches, the predicted step, and the other ways, the best first.
+
+    With `recompute` the step is one in which stages compute their activations again.
+    """
 
     layers: Mapping[str, str]
     micro_batches: int
     step: Timeline
     others: tuple[Alternative, ...]
+    recompute: bool = False
 
     @property
     def better(self) -> Alternative | None:
         """The best other way, if a step takes less in it."""
         best = self.others[0] if self.others else None
         return best if best and best.seconds < WORTH_TELLING * self.step.seconds else None
+
+
+@dataclass(frozen=True, slots=True)
+class NoRoom:
+    """The model fits in no way: what each device lacks at least.
+
+    `recomputed` is how it fits if stages compute their activations again, where it does and that was not asked for.
+    """
+
+    lacks: tuple[Lack, ...]
+    recomputed: Suggestion | None = None
 
 
 def suggest(
@@ -50,34 +66,41 @@ def suggest(
     objective: Objective,
     micro_batches: int | None = None,
     workers: int | None = None,
-) -> Suggestion | tuple[Lack, ...]:
+    *,
+    recompute: bool = False,
+) -> Suggestion | NoRoom:
     """The best placement of `model` on `devices` for a step of `batch` samples, or what each device lacks.
 
     Without `micro_batches` their number is chosen. At most `workers` devices work at one time, unless it was measured
-    how they share the cores. Raises ValueError if the model's layers are not known, or there are no devices.
+    how they share the cores. With `recompute` stages keep only their inputs. Raises ValueError if the model's layers
+    are not known, or there are no devices.
     """
     work = work_of(model, devices, batch, times)
-    counts = (micro_batches,) if micro_batches else candidates(batch)
     share = common_share(work, range(len(devices)))
-    if share is not None:
-        workers = max(1, round(1 / share))
+    at_once = workers if share is None else max(1, round(1 / share))
+    counts = (micro_batches,) if micro_batches else candidates(batch)
     # On shared cores micro-batches of one device run at once as well as those of several: spreading layers gains
     # nothing, and what is looked for is the least work.
-    overlap = share is None and (workers is None or workers > 1)
-    every = [place(work, devices, objective, [count], overlap=overlap) for count in counts]
+    overlap = share is None and (at_once is None or at_once > 1)
+    every = [place(work, devices, objective, [count], overlap=overlap, recompute=recompute) for count in counts]
+    timed = recomputing(work) if recompute else work
     steps = [
-        (timeline(work, devices, found.devices, found.micro_batches, workers), found)
+        (timeline(timed, devices, found.devices, found.micro_batches, at_once), found)
         for found in every
         if isinstance(found, Found)
     ]
     if not steps:
-        return next(found for found in every if isinstance(found, tuple))
+        lacks = least_lacking(found for found in every if isinstance(found, tuple))
+        if recompute:
+            return NoRoom(lacks)
+        again = suggest(model, devices, batch, times, objective, micro_batches, workers, recompute=True)
+        return NoRoom(lacks, again if isinstance(again, Suggestion) else None)
     fastest = min(step.seconds for step, _ in steps)
     # In order of their micro-batches: more are taken only for what is more than times are measured to.
     step, found = next(each for each in steps if WORTH_TELLING * each[0].seconds <= fastest)
     layers = {name: devices[on].name for name, on in zip(work.names, found.devices, strict=True)}
     gradients = sum(layer.trainable_bytes for layer in model.graph.layers) if model.graph else 0
-    return Suggestion(layers, found.micro_batches, step, _others(work, devices, gradients, workers))
+    return Suggestion(layers, found.micro_batches, step, _others(work, devices, gradients, at_once), recompute)
 
 
 def candidates(batch: int) -> tuple[int, ...]:
@@ -87,14 +110,12 @@ def candidates(batch: int) -> tuple[int, ...]:
 
 def _others(work: Work, devices: Sequence[Device], gradients: float, workers: int | None) -> tuple[Alternative, ...]:
     """One device, and mirrored over all, where all that they hold has room."""
-    held = float(work.held_bytes.sum())
-    state = float(work.state_bytes.sum())
+    held, each = replica_bytes(work), replica_bytes(work, len(devices))
     others = [
         Alternative("one_device", (device.name,), one_device_seconds(work, place))
         for place, device in enumerate(devices)
         if _has_room(device, held)
     ]
-    each = state + (held - state) / len(devices)
     if len(devices) > 1 and all(_has_room(device, each) for device in devices):
         seconds = mirrored_seconds(work, devices, gradients, workers)
         others.append(Alternative("mirrored", tuple(device.name for device in devices), seconds))

@@ -7,7 +7,7 @@ and each tensor that another device needs is sent there once a micro-batch, and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,21 @@ class Device:
     bandwidth: float = 8e9
 
 
+def is_copied_to(device: str) -> bool:
+    """Whether a tensor from another device takes room on this one: logical CPUs are handed it by reference."""
+    return not device.startswith("CPU")
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
     """Layers in an order in which each stands after those that it takes its input from.
 
     `inputs[l]` are the places of those. `fixed` and `per_sample` have shape (devices, layers), in seconds, and so has
-    `update`, the time of a layer's update once a step. `forward_share` is the forward pass' part of a layer's time,
-    `output_bytes` and `kept_bytes` are per sample, `state_bytes` is of weights, gradients and optimizer slots; all of
-    shape (layers,).
+    `update`, the time of a layer's update once a step. `forward_share` is the forward pass' part of a layer's time.
+    In bytes a sample: `output_bytes` of what is handed on, `kept_bytes` of what the backward pass needs,
+    `passing_bytes` of an output and its gradient where the layer makes memory of its own, `taken_bytes` of the model's
+    input where the layer takes that. In bytes: `state_bytes` of weights, gradients and optimizer slots, and of these
+    `gradient_bytes`. All of shape (layers,).
     """
 
     names: tuple[str, ...]
@@ -42,7 +49,10 @@ class Work:
     forward_share: Array
     output_bytes: Array
     kept_bytes: Array
+    passing_bytes: Array
+    taken_bytes: Array
     state_bytes: Array
+    gradient_bytes: Array
     batch: int
     share: tuple[float | None, ...] = ()
     """Of each device that shares the machine's cores with others the part of them that its work takes; else None."""
@@ -51,16 +61,10 @@ class Work:
         """Of each layer on each device for one micro-batch; shape (devices, layers)."""
         return self.fixed + self.per_sample * (self.batch / micro_batches)
 
-    @property
-    def held_bytes(self) -> Array:
-        """What each layer holds in a step, shape (layers,): its state, and what it keeps of the whole batch.
 
-        All micro-batches are in flight at once, because TensorFlow starts each as soon as its input exists (GPipe's
-        order, Huang et al. 2019); so their number does not change what is kept.
-        """
-        return self.state_bytes + self.kept_bytes * self.batch
-
-    @property
-    def crossing_bytes(self) -> Array:
-        """What each layer's output costs to send in a whole step, there and its gradient back; shape (layers,)."""
-        return 2.0 * self.output_bytes * self.batch
+def recomputing(work: Work) -> Work:
+    """The work where what a stage keeps is computed again: another forward pass in each backward pass."""
+    again = 1 + work.forward_share
+    return replace(
+        work, fixed=work.fixed * again, per_sample=work.per_sample * again, forward_share=work.forward_share / again
+    )

@@ -15,6 +15,7 @@ import history_frame
 import memory_prediction
 import pipeline_prediction
 import placed_pace
+import placement_search
 import plan_page
 import run_opening
 import sampler_cost
@@ -40,6 +41,7 @@ BENCHMARKS: Mapping[str, Rows] = {
     "flood": flood.rows,
     "placed": placed_pace.rows,
     "pipeline": pipeline_prediction.rows,
+    "search": placement_search.rows,
     "plan": plan_page.rows,
 }
 UNITS = {

@@ -154,6 +154,33 @@ def test_that_a_model_without_room_is_refused_with_what_is_lacking(gpu_studio, t
     assert "a smaller batch" in answer.err
 
 
+def test_that_a_model_with_room_if_it_recomputes_says_so_and_is_written_so(gpu_studio, tmp_path, asked) -> None:
+    cards, target = tmp_path / "machine.json", tmp_path / "placed.plan.toml"
+    cards.write_bytes(msgspec.json.encode(TWO_CARDS))
+    path = tmp_path / "kept.plan.toml"
+    save(Plan(model=PLAN.model, data=PLAN.data, devices=Devices(carve=(Carve("GPU:0", (1, 1)),))), path)
+    words = (
+        "place",
+        path,
+        "--machine",
+        cards,
+        "--set",
+        "devices.visible=['GPU:0']",
+        "--set",
+        "training.batch_size=4000",
+    )
+    refused = gpu_studio(*words)
+    assert refused.code == exit_codes.REFUSED
+    assert "Recomputed it fits: add --recompute." in refused.err
+    told = gpu_studio(*words, "--recompute", "--json", "--to", target)
+    assert told.code == 0, told.err
+    assert told.document["recompute"] is True
+    placed = load(target).distribution.placed
+    assert placed is not None
+    assert placed.recompute
+    assert ", activations recomputed" in gpu_studio("place", target, "--machine", cards).out
+
+
 def test_that_what_is_wrong_with_the_data_is_said_with_advice(gpu_studio, plan, machine, asked) -> None:
     answer = gpu_studio("place", plan, "--set", "data.options={ shape = [10], samples = 13 }")
     assert (answer.code, answer.err.splitlines()[-1]) == (2, "gpu-studio: There are 13 samples. Give more.")

@@ -7,7 +7,8 @@ import pytest
 from block_partition import barany_grinberg, bottleneck, least_bottleneck
 
 from gpu_studio.placement.blocks import incoming, sums
-from gpu_studio.placement.partition import Tables, least_longest, minimise, within
+from gpu_studio.placement.partition import minimise
+from gpu_studio.placement.stages import Tables, least_longest, within
 
 CHAINS = 400
 NEVER_LESS = 1 - 1e-9
@@ -33,18 +34,18 @@ def test_that_the_longest_stage_is_as_short_as_can_be_where_torchgpipes_is_not()
     ours, theirs = [], []
     for costs, blocks in chains():
         best = least_bottleneck(costs, blocks)
-        ours.append(least_longest(alike(costs, blocks)) / best)
+        tables = alike(costs, blocks)
+        # So many micro-batches that the longest stage is all that counts.
+        found = minimise(tables, 1_000_000)
+        assert found is not None
+        assert bottleneck(costs, found.ends) == pytest.approx(found.longest, rel=1e-9)
+        assert least_longest(tables) == pytest.approx(best, rel=1e-9)
+        ours.append(found.longest / best)
         theirs.append(bottleneck(costs, barany_grinberg(costs, blocks)) / best)
     assert max(ours) == pytest.approx(1.0, abs=1e-9)
     assert min(theirs) > NEVER_LESS
-    assert median(theirs) > 1.02
-
-
-def test_that_many_micro_batches_lead_to_the_shortest_longest_stage() -> None:
-    for costs, blocks in chains()[:40]:
-        found = minimise(alike(costs, blocks), 10_000)
-        assert found is not None
-        assert found.longest == pytest.approx(least_bottleneck(costs, blocks))
+    assert median(theirs) > 1.1
+    assert max(theirs) > 1.5
 
 
 def test_that_a_device_may_be_left_out() -> None:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.placement.parts import recomputing, timeline_of_parts
+from gpu_studio.placement.parts import timeline_of_parts
 from gpu_studio.placement.schedule import timeline
-from gpu_studio.placement.work import Device, Work
+from gpu_studio.placement.work import Device, Work, recomputing
 
 
 def chain(layers: int, devices: int) -> Work:
@@ -18,7 +18,7 @@ def chain(layers: int, devices: int) -> Work:
     inputs = tuple((place - 1,) if place else () for place in range(layers))
     zero, one = np.zeros((devices, layers)), np.ones(layers)
     names = tuple(f"layer_{place}" for place in range(layers))
-    return Work(names, inputs, zero, zero + 3 / 8, zero, one / 3, one * 0, one, one, batch=8)
+    return Work(names, inputs, zero, zero + 3 / 8, zero, one / 3, one * 0, one, one, one, one, one, batch=8)
 
 
 def devices(count: int) -> list[Device]:

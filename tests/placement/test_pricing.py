@@ -20,7 +20,10 @@ WORK = Work(
     forward_share=np.array([0.3, 0.3]),
     output_bytes=np.zeros(2),
     kept_bytes=np.zeros(2),
+    passing_bytes=np.zeros(2),
+    taken_bytes=np.zeros(2),
     state_bytes=np.zeros(2),
+    gradient_bytes=np.zeros(2),
     batch=8,
 )
 

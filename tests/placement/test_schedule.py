@@ -18,7 +18,7 @@ def even(stages: int, *, output_bytes: float = 0.0) -> Work:
     names = tuple(f"layer_{place}" for place in range(stages))
     inputs = tuple((place - 1,) if place else () for place in range(stages))
     zero, one = np.zeros((stages, stages)), np.ones(stages)
-    return Work(names, inputs, zero, zero + 3 / 8, zero, one / 3, one * output_bytes, one, one, batch=8)
+    return Work(names, inputs, zero, zero + 3 / 8, zero, one / 3, one * output_bytes, one, one, one, one, one, batch=8)
 
 
 def devices(count: int, bandwidth: float = 1e9) -> list[Device]:

@@ -8,7 +8,7 @@ from gpu_studio.placement.model_graph import Layer, ModelGraph
 from gpu_studio.placement.places import chosen_devices, limit_bytes, places, workers
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.search import Lack
-from gpu_studio.placement.suggestion import Suggestion, candidates, suggest
+from gpu_studio.placement.suggestion import NoRoom, Suggestion, candidates, suggest
 from gpu_studio.placement.work import Device
 from gpu_studio.plan import MIB, Carve, Devices, Distribution, Machine, Plan
 
@@ -42,7 +42,8 @@ def test_that_work_holds_what_the_model_says_of_itself() -> None:
     assert work.names == ("layer_0", "layer_1", "layer_2", "layer_3")
     assert work.inputs == ((), (0,), (1,), (2,))
     assert work.state_bytes.tolist() == [3400.0] * 4
-    assert work.held_bytes.tolist() == [3400.0 + 16 * 8] * 4
+    assert work.gradient_bytes.tolist() == [800.0] * 4
+    assert (work.kept_bytes.tolist(), work.passing_bytes.tolist()) == ([8.0] * 4, [8.0] * 4)
     assert work.seconds(2).tolist() == [[8 * 3e3] * 4] * 2
     assert work.forward_share.tolist() == pytest.approx([1 / 3] * 4)
 
@@ -73,12 +74,14 @@ def test_that_with_one_worker_the_whole_model_stays_on_one_device_in_one_piece()
 
 
 def test_that_what_has_no_room_is_lacking_and_what_has_room_nowhere_whole_is_no_alternative() -> None:
-    small = [Device("GPU:0", 8000.0), Device("GPU:1", 8000.0)]
+    small = [Device("GPU:0", 8500.0), Device("GPU:1", 8500.0)]
     found = suggest(MODEL, small, 1, flops(small), "fastest")
     assert isinstance(found, Suggestion)
     assert found.others == ()
     tiny = [Device("GPU:0", 3000.0)]
-    assert suggest(MODEL, tiny, 1, flops(tiny), "fastest") == (Lack("GPU:0", 4 * 3408.0 - 3000.0),)
+    # Weights and slots, the gradients, and what updating one layer takes.
+    whole = 4 * (1000 + 1600) + 4 * 800 + 2 * 800
+    assert suggest(MODEL, tiny, 1, flops(tiny), "fastest") == NoRoom((Lack("GPU:0", whole - 3000.0),))
 
 
 def test_that_micro_batches_have_a_sample_each() -> None:

@@ -13,13 +13,14 @@ def bottleneck(costs: Sequence[float], ends: Sequence[int]) -> float:
 def barany_grinberg(costs: Sequence[float], blocks: int) -> list[int]:
     """The ends of blocks whose costs differ by no more than one element (Bárány and Grinberg 2013, section 3).
 
-    As torchgpipe's balance does, the elements are first stretched to 0 … 1, which shifts the balance.
+    As torchgpipe's `balance.blockpartition.solve` does, the elements are first stretched to 0 … 1, which shifts the
+    balance; of blocks of one size the last is held for the largest, and the first for the smallest.
     """
     least, span = min(costs), max(costs) - min(costs) or 1.0
     stretched = [(cost - least) / span for cost in costs]
     ends = [len(costs) // blocks * (block + 1) for block in range(blocks - 1)] + [len(costs)]
     while _differ(sizes := _sizes(stretched, ends)):
-        largest = sizes.index(max(sizes))
+        largest = max(range(blocks), key=lambda block: (sizes[block], block))
         while _differ(sizes := _sizes(stretched, ends)):
             smallest = sizes.index(min(sizes))
             giver = smallest - 1 if largest < smallest else smallest + 1

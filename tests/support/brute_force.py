@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -17,69 +19,178 @@ def placements(layers: int, devices: int) -> Iterator[tuple[int, ...]]:
         yield tuple(device for device, (begin, end) in enumerate(spans) for _ in range(end - begin))
 
 
-def sent_bytes(work: Work, placement: Sequence[int]) -> list[float]:
-    """The bytes that each device is sent in a step, with as many going back."""
-    sent = [0.0] * (max(placement) + 1)
-    for producer, on in enumerate(placement):
-        takers = {placement[layer] for layer, inputs in enumerate(work.inputs) if producer in inputs}
-        for device in takers - {on}:
-            sent[device] += 2 * float(work.output_bytes[producer]) * work.batch
-    return sent
+@dataclass(frozen=True)
+class Tried:
+    """A placement, the time of a step, the bytes that each device with a layer is sent one way, and what it holds."""
+
+    placement: tuple[int, ...]
+    seconds: float
+    entering: dict[int, float]
+    held: dict[int, float]
+
+    @property
+    def sent(self) -> float:
+        """All bytes that cross in a step: tensors, and as many of their gradients."""
+        return 2 * sum(self.entering.values())
+
+    def fits(self, devices: Sequence[Device]) -> bool:
+        """Whether every device has room for what it is to hold."""
+        return all(limit is None or self.held.get(place, 0.0) <= limit for place, limit in _limits(devices))
+
+    def lacking(self, devices: Sequence[Device]) -> float:
+        """The bytes for which there is no room, on all devices together."""
+        return sum(
+            max(0.0, self.held.get(place, 0.0) - limit) for place, limit in _limits(devices) if limit is not None
+        )
+
+    def fullest(self, devices: Sequence[Device]) -> float:
+        """The greatest share of a limit; with no limit at all, the most bytes."""
+        limits = dict(_limits(devices))
+        if all(limit is None for limit in limits.values()):
+            return max(self.held.values())
+        return max(held / limit for place, held in self.held.items() if (limit := limits[place] or np.inf))
 
 
-def step_seconds(work: Work, devices: Sequence[Device], placement: Sequence[int], count: int) -> float:
-    """The time of a step as the search defines it."""
-    took = work.fixed + work.per_sample * work.batch / count
-    stages = [sum(float(took[device][layer]) for layer, on in enumerate(placement) if on == device)
-              for device in range(max(placement) + 1)]  # fmt: skip
-    sending = [sent / devices[device].bandwidth / count for device, sent in enumerate(sent_bytes(work, placement))]
-    return sum(stages) + sum(sending) + (count - 1) * max(stages)
+def tried(
+    work: Work,
+    devices: Sequence[Device],
+    placement: tuple[int, ...],
+    count: int,
+    *,
+    recompute: bool = False,
+    overlap: bool = True,
+) -> Tried:
+    """What comes of a placement, as the search defines it, layer by layer."""
+    entering = {place: _entering(work, placement, place) for place in set(placement)}
+    took = {place: _took(work, placement, place, count, recompute) for place in set(placement)}
+    sending = sum(2 * entering[place] / (devices[place].bandwidth * count) for place in took)
+    # A stage that is computed again keeps what it was given, by reference or not.
+    there = {place: recompute or devices[place].name.startswith("GPU") for place in took}
+    held = {place: _held(work, placement, place, count, recompute, entering[place] * there[place]) for place in took}
+    one = sum(took.values()) + sending
+    return Tried(placement, one + (count - 1) * max(took.values()) if overlap else one * count, entering, held)
 
 
-def held_bytes(work: Work, placement: Sequence[int]) -> list[float]:
-    """The bytes that each device holds in a step."""
-    held = [sent / 2 for sent in sent_bytes(work, placement)]
-    for layer, device in enumerate(placement):
-        held[device] += float(work.state_bytes[layer] + work.kept_bytes[layer] * work.batch)
-    return held
+def every(work: Work, devices: Sequence[Device], count: int, *, recompute: bool = False) -> list[Tried]:
+    """Every placement there is, also those for which there is no room."""
+    ways = placements(len(work.names), len(devices))
+    return [tried(work, devices, placement, count, recompute=recompute) for placement in ways]
 
 
-def fits(work: Work, devices: Sequence[Device], placement: Sequence[int]) -> bool:
-    """Whether every device has room for what it is to hold."""
-    return all(device.limit is None or held <= device.limit
-               for device, held in zip(devices, held_bytes(work, placement), strict=False))  # fmt: skip
+def least_seconds(work: Work, devices: Sequence[Device], count: int, *, recompute: bool = False) -> float:
+    """The least time of a step of all placements for which there is room; infinite if there is none.
+
+    By labels: of all ways to place the first layers, those whose cost or whose longest stage no other one undercuts.
+    """
+    ways: dict[int, list[tuple[float, float]]] = {0: [(0.0, 0.0)]}
+    for place, device in enumerate(devices):
+        further = {end: list(labels) for end, labels in ways.items()}
+        for begin, labels in ways.items():
+            for end in range(begin + 1, len(work.names) + 1):
+                # Elsewhere than here is all that matters of the other layers.
+                around = [-1] * begin + [place] * (end - begin) + [-1] * (len(work.names) - end)
+                entering = _entering(work, around, place)
+                held = _held(work, around, place, count, recompute, entering)
+                if device.limit is None or held <= device.limit:
+                    took = _took(work, around, place, count, recompute)
+                    cost = took + 2 * entering / (device.bandwidth * count)
+                    further.setdefault(end, []).extend((known + cost, max(longest, took)) for known, longest in labels)
+        ways = {end: _undercut(labels) for end, labels in further.items()}
+    return min((cost + (count - 1) * longest for cost, longest in ways.get(len(work.names), ())), default=math.inf)
 
 
-def random_work(random: np.random.Generator, *, chain: bool, most_layers: int = 10) -> Work:
-    """Layers of random cost: in a chain, or each with up to two inputs from anywhere before it."""
-    layers, devices = int(random.integers(1, most_layers + 1)), int(random.integers(1, 5))
+def _undercut(labels: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Those that are less than every cheaper one in the other value."""
+    left: list[tuple[float, float]] = []
+    for cost, longest in sorted(labels):
+        if not left or longest < left[-1][1]:
+            left.append((cost, longest))
+    return left
+
+
+def _limits(devices: Sequence[Device]) -> Iterator[tuple[int, float | None]]:
+    yield from enumerate(device.limit for device in devices)
+
+
+def _on(placement: Sequence[int], place: int) -> list[int]:
+    return [layer for layer, on in enumerate(placement) if on == place]
+
+
+def _entering(work: Work, placement: Sequence[int], place: int) -> float:
+    """The bytes of a whole batch that a device is sent: each tensor once, from however far it skips."""
+    wanted = {producer for layer in _on(placement, place) for producer in work.inputs[layer]}
+    return sum(float(work.output_bytes[each]) for each in wanted if placement[each] != place) * work.batch
+
+
+def _took(work: Work, placement: Sequence[int], place: int, count: int, recompute: bool) -> float:
+    """The time of a micro-batch in a device's stage, forward twice where it is computed again."""
+    passes = [1 + float(share) if recompute else 1.0 for share in work.forward_share]
+    part = work.batch / count
+    return sum(
+        float(work.fixed[place][layer] + work.per_sample[place][layer] * part) * passes[layer]
+        for layer in _on(placement, place)
+    )
+
+
+def _held(work: Work, placement: Sequence[int], place: int, count: int, recompute: bool, entering: float) -> float:
+    """Parameters with their slots, and the fullest of three moments: backward, summing gradients, updating."""
+    layers = _on(placement, place)
+    kept = sum(float(work.kept_bytes[layer]) for layer in layers)
+    gradients = sum(float(work.gradient_bytes[layer]) for layer in layers)
+    part = math.ceil(work.batch / count)
+    backward = entering + gradients + max(float(work.passing_bytes[layer]) for layer in layers) * part
+    backward += kept * part if recompute else kept * work.batch
+    updating = gradients + 2 * max(float(work.gradient_bytes[layer]) for layer in layers)
+    batch = max(float(work.taken_bytes[layer]) for layer in layers) * work.batch
+    state = sum(float(work.state_bytes[layer]) for layer in layers) - gradients
+    return state + batch + max(backward, count * gradients, updating)
+
+
+def random_work(random: np.random.Generator, *, chain: bool, layers: int = 0, devices: int = 0) -> Work:
+    """Layers of random cost in a chain, or with branches and skips; two to ten of them, on two to four devices."""
+    layers, devices = layers or int(random.integers(2, 11)), devices or int(random.integers(2, 5))
     inputs = [_inputs(random, layer, chain) for layer in range(layers)]
+    gradients = random.integers(0, 1 << 18, layers) * random.integers(0, 2, layers)
     return Work(
         tuple(f"layer_{place}" for place in range(layers)),
         tuple(inputs),
         fixed=random.random((devices, layers)) * 1e-3,
         per_sample=random.random((devices, layers)) * 1e-4,
         update=random.random((devices, layers)) * 1e-4,
-        forward_share=np.full(layers, 1 / 3),
+        forward_share=random.random(layers),
         output_bytes=random.integers(0, 4096, layers).astype(float),
         kept_bytes=random.integers(0, 4096, layers).astype(float),
-        state_bytes=random.integers(0, 1 << 20, layers).astype(float),
+        passing_bytes=random.integers(0, 8192, layers).astype(float),
+        taken_bytes=np.array([0.0 if producers else 1024.0 for producers in inputs]),
+        state_bytes=(random.integers(0, 1 << 19, layers) + 2 * gradients).astype(float),
+        gradient_bytes=gradients.astype(float),
         batch=int(random.integers(1, 257)),
     )
 
 
 def random_devices(random: np.random.Generator, work: Work) -> list[Device]:
-    """As many devices as the work has times for, about half of them with a limit that binds."""
-    whole = float(work.held_bytes.sum())
+    """As many devices as the work has times for, some that are handed tensors by reference, most with a limit."""
+    whole = whole_bytes(work)
     return [
-        Device(f"GPU:{place}", whole * random.random() if random.random() < 0.6 else None, 1e8 * (1 + random.random()))
+        Device(
+            f"{'CPU' if random.random() < 0.2 else 'GPU'}:{place}",
+            whole * random.random() if random.random() < 0.6 else None,
+            1e8 * (1 + random.random()),
+        )
         for place in range(len(work.fixed))
     ]
 
 
+def whole_bytes(work: Work) -> float:
+    """About what the model holds in one place: limits that bind are parts of it."""
+    return float((work.state_bytes + work.kept_bytes * work.batch).sum())
+
+
 def _inputs(random: np.random.Generator, layer: int, chain: bool) -> tuple[int, ...]:
+    """Of a graph's layer: that before it or not, and up to two from anywhere before it."""
     if not layer:
         return ()
     if chain:
         return (layer - 1,)
-    return tuple(sorted({int(each) for each in random.integers(0, layer, random.integers(0, 3))}))
+    skipped = {int(each) for each in random.integers(0, layer, random.integers(0, 3))}
+    return tuple(sorted(skipped | {layer - 1} if random.random() < 0.7 else skipped))

@@ -9,8 +9,12 @@ from lane_plans import CPUS, LAYERS, MACHINE, deep, facts_of, placed_plan, view_
 from made_machines import TWO_CARDS
 
 from gpu_studio.placement.estimate import LayerTime
+from gpu_studio.placement.memory import predict
+from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.placement.search import Lack
+from gpu_studio.placement.suggestion import NoRoom
 from gpu_studio.plan import Carve, Devices, Distribution, Machine, Placed, Plan, Training
+from gpu_studio.ui.models.plan.edits.distribution import set_recompute
 from gpu_studio.ui.models.plan.edits.placing import places_of
 from gpu_studio.ui.models.plan.lanes.board import OPEN
 from gpu_studio.ui.models.plan.lanes.forecast import Forecast, better, forecast
@@ -21,7 +25,7 @@ from gpu_studio.ui.models.plan.lanes.words import (
     bubble_tip,
     crossing_in_words,
     faster_in_words,
-    lack_in_words,
+    no_room_in_words,
     row_in_words,
     step_in_words,
     task_in_words,
@@ -210,7 +214,7 @@ def test_that_tasks_and_rows_are_told_in_words() -> None:
 
 
 def test_that_what_each_device_lacks_is_said() -> None:
-    said = lack_in_words((Lack("GPU:0", 3 << 20), Lack("GPU:1", 12 << 30)))
+    said = no_room_in_words(NoRoom((Lack("GPU:0", 3 << 20), Lack("GPU:1", 12 << 30))))
     assert "GPU:0 lacks 3 MiB and GPU:1 lacks 12.0 GiB" in said
 
 
@@ -261,5 +265,28 @@ def test_that_place_for_me_says_what_is_lacking_where_nothing_fits() -> None:
     plan = replace(placed_plan({}), devices=Devices())
     outcome = placed_for(Wish(plan, replace(TWO_CARDS, cards=small), model, None, "fastest"))
     assert outcome.change is None
+    assert outcome.offer is None
     assert "lacks" in outcome.said
     assert "GPU:" in outcome.said
+
+
+def test_that_place_for_me_offers_to_recompute_where_only_that_fits() -> None:
+    small = tuple(replace(card, total_mib=310) for card in TWO_CARDS.cards)
+    graph = deep(6)
+    large = replace(graph, layers=tuple(replace(layer, kept_bytes=100_000) for layer in graph.layers))
+    model = facts_of(large).model
+    assert model is not None
+    machine, plan = replace(TWO_CARDS, cards=small), replace(placed_plan({}), devices=Devices())
+    plan = replace(plan, training=Training(batch_size=100))
+    outcome = placed_for(Wish(plan, machine, model, None, "fastest"))
+    assert outcome.change is None
+    assert outcome.said.endswith("It fits if they are recomputed.")
+    assert outcome.offer is not None
+    made = outcome.offer.make(plan)
+    assert made.distribution.placed is not None
+    assert made.distribution.placed.recompute
+    assert all(memory.fits is not False for memory in predict(made, machine, PlanFacts(model=model)))
+    again = placed_for(Wish(set_recompute(plan, True), machine, model, None, "fastest"))
+    assert again.change is not None
+    assert again.change.make(plan) == made
+    assert again.said.endswith(", with activations recomputed.")

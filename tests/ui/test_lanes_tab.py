@@ -14,7 +14,7 @@ from lanes_bench import LanesBench, opening
 from made_machines import TWO_CARDS
 from PySide6.QtCore import Qt
 
-from gpu_studio.plan import Devices, Distribution
+from gpu_studio.plan import Devices, Distribution, Training
 from gpu_studio.ui.models.plan.times_reader import TimesReader
 
 
@@ -75,6 +75,24 @@ def test_that_place_for_me_says_which_device_lacks_how_much(qtbot, opened) -> No
     assert "The model fits in no way: " in bench.tab.problem.text
     assert "lacks" in bench.tab.problem.text
     assert bench.wanted == []
+
+
+def test_that_place_for_me_offers_to_recompute_where_only_that_fits(qtbot, opened) -> None:
+    small = tuple(replace(card, total_mib=385) for card in TWO_CARDS.cards)
+    plan = replace(placed_plan({}), devices=Devices(), training=Training(batch_size=20_000))
+    bench = opened(plan, replace(TWO_CARDS, cards=small))
+    with qtbot.waitSignal(bench.tab.worker.done, timeout=20_000):
+        bench.tab.toolbar.place.menu().actions()[0].trigger()
+    assert bench.wanted == []
+    assert bench.tab.problem.text == ""
+    assert bench.tab.remark.text.endswith(" It fits if they are recomputed.")
+    assert bench.tab.remark.button.text() == "Place and recompute"
+    click(qtbot, bench.tab.remark.button)
+    assert set(bench.places) == set(LAYERS)
+    assert bench.plan.distribution.placed.recompute
+    assert bench.tab.remark.text == ""
+    bench.document.undo_stack.undo()
+    assert bench.plan == plan
 
 
 def test_that_another_strategy_offers_to_place_the_layers_and_one_undo_takes_it_back(qtbot, opened) -> None:

@@ -32,6 +32,11 @@ def add_place(parser: argparse.ArgumentParser) -> None:
         help="what is wanted of the placement (default: fastest)",
     )
     parser.add_argument("--micro-batches", metavar="M", type=_count, help="so many micro-batches (default: the best)")
+    parser.add_argument(
+        "--recompute",
+        action="store_true",
+        help="keep only what goes into each stage and compute the rest again: less memory, more time",
+    )
     timing = parser.add_mutually_exclusive_group()
     timing.add_argument("--estimate", action="store_true", help="go by FLOPs instead of timing the layers")
     timing.add_argument("--fresh", action="store_true", help="time the layers again, whatever is remembered")

@@ -22,8 +22,8 @@ from gpu_studio.placement.estimate import Times, by_flops, links_in, times_in
 from gpu_studio.placement.places import chosen_devices, places, threads_per_operation, workers
 from gpu_studio.placement.plan_facts import ModelFacts, decoded
 from gpu_studio.placement.schedule import busy_in
-from gpu_studio.placement.search import Lack, Objective
-from gpu_studio.placement.suggestion import Suggestion, suggest
+from gpu_studio.placement.search import Objective
+from gpu_studio.placement.suggestion import NoRoom, Suggestion, suggest
 from gpu_studio.plan import Distribution, LogicalDevice, Machine, Placed, Plan
 from gpu_studio.runs.launch import problems_of
 from gpu_studio.runs.questions.ask import AskError
@@ -52,7 +52,7 @@ def place(chosen: argparse.Namespace) -> int:
     measured = _measured(plan, base, devices, chosen)
     model = corrected_model(model, measured.held)
     found = _suggestion(plan, machine, devices, model, measured, chosen)
-    if isinstance(found, tuple):
+    if isinstance(found, NoRoom):
         raise RefusedError(_no_room(found))
     placed = _placed(plan, found, devices)
     if chosen.to is not None:
@@ -96,26 +96,28 @@ def _suggestion(
     model: ModelFacts,
     measured: _Measured,
     chosen: argparse.Namespace,
-) -> Suggestion | tuple[Lack, ...]:
+) -> Suggestion | NoRoom:
     if model.graph is None or not model.graph.layers:
         raise RefusedError("The model has no layers that can be placed: choose another model.")
     times = measured.times or {device.name: by_flops(model.graph) for device in devices}
     objective: Objective = chosen.objective.replace("-", "_")
     at_once = workers(devices, machine, threads_per_operation(os.environ))
     batch = max(1, plan.training.batch_size)
-    return suggest(
-        model, places(devices, machine, measured.links), batch, times, objective, chosen.micro_batches, at_once
-    )
+    again = chosen.recompute or (plan.distribution.placed or Placed()).recompute
+    there = places(devices, machine, measured.links)
+    return suggest(model, there, batch, times, objective, chosen.micro_batches, at_once, recompute=again)
 
 
-def _no_room(lacks: Sequence[Lack]) -> str:
-    missing = ", ".join(f"{lack.device} lacks {lack.missing / plans.MIB:.1f} MiB" for lack in lacks)
+def _no_room(found: NoRoom) -> str:
+    missing = ", ".join(f"{lack.device} lacks {lack.missing / plans.MIB:.1f} MiB" for lack in found.lacks)
+    if found.recomputed is not None:
+        return f"With its activations kept the model fits in no way: {missing}. Recomputed it fits: add --recompute."
     return f"The model fits in no way: {missing}. Give the device more, take more devices, or a smaller batch."
 
 
 def _placed(plan: Plan, found: Suggestion, devices: Sequence[LogicalDevice]) -> Plan:
     layers = {layer: (device,) for layer, device in found.layers.items()}
-    part = Placed(micro_batches=found.micro_batches, layers=layers)
+    part = Placed(micro_batches=found.micro_batches, recompute=found.recompute, layers=layers)
     names = plan.distribution.devices and tuple(device.name for device in devices)
     return replace(plan, distribution=Distribution("placed", names, placed=part))
 
@@ -132,6 +134,7 @@ def _document(found: Suggestion, *, measured: bool) -> dict[str, Any]:
     return {
         "layers": dict(found.layers),
         "micro_batches": found.micro_batches,
+        "recompute": found.recompute,
         "times": "seconds" if measured else "FLOPs",
         "step": found.step.seconds,
         "bubble": found.step.bubble,
@@ -153,7 +156,8 @@ def _say(found: Suggestion, devices: Sequence[LogicalDevice], *, measured: bool)
         table.add_row(device.name, _span(names), share)
     Console().print(table)
     step = _duration(found.step.seconds) if measured else "a step"
-    say(f"{step}, {found.micro_batches} micro-batches, bubble {100 * found.step.bubble:.0f} %")
+    again = ", activations recomputed" if found.recompute else ""
+    say(f"{step}, {found.micro_batches} micro-batches, bubble {100 * found.step.bubble:.0f} %{again}")
     for other in found.others:
         ratio = other.seconds / found.step.seconds if found.step.seconds else np.inf
         say(f"  {other.strategy} on {', '.join(other.devices)}: {ratio:.2f} × that")

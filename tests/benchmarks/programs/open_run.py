@@ -59,7 +59,7 @@ def main(runs: str, run: str) -> None:
     window.show()
     window.inventory.refresh()
     # A person opens a run in a window that stands, and not while it still makes its pages.
-    turns_until(lambda: window._run_list is not None)
+    turns_until(lambda: window._late._runs is not None)
     before = resident()
     began = time.monotonic()
     window.show_run(RunDirectory(Path(run)))

@@ -60,6 +60,7 @@ class LayersTab(QWidget):
         self._reader: FactsReader | None = None
         self._scene: Scene | None = None
         self._said = self._refused = ""
+        self._offered: Outcome | None = None
         self.step_seconds: float | None = None
         self.times = times or TimesReader(parent=self)
         self.steps, self.worker = StepMaker(self), Worker("placing", self)
@@ -77,6 +78,7 @@ class LayersTab(QWidget):
         if self._view is None or view.plan != self._view.plan:
             self.worker.forget()
             self._refused = self._said = ""
+            self._offered = None
         self._view = view
         # All is shown once, below, whether there are other times now or not.
         self.times.blockSignals(True)
@@ -181,6 +183,8 @@ class LayersTab(QWidget):
             text = f"The plan places {what}, which the model does not have: it could not be trained."
             change = Change(lambda plan: take_off(plan, unknown), "take unknown layers out")
             self.remark.say(text, "bad", "Take out", lambda: self.edited.emit(change))
+        elif (offered := self._offered) is not None and not self.worker.busy:
+            self.remark.say(offered.said, "warning", "Place and recompute", lambda: self.edited.emit(offered.offer))
         else:
             self.remark.say("finding a placement…" if self.worker.busy else self._said)
 
@@ -197,6 +201,7 @@ class LayersTab(QWidget):
         view, facts = self._view, self._reader.facts if self._reader else None
         if view is None or facts is None or facts.model is None:
             return
+        self._offered = None
         keep = self.toolbar.place.keep
         wish = Wish(view.plan, view.machine, facts.model, self.times.known, objective, keep)
         self.worker.start(lambda: placed_for(wish))
@@ -207,7 +212,9 @@ class LayersTab(QWidget):
             raise result
         if not isinstance(result, Outcome):
             return
-        if result.change is None:
+        if result.offer is not None:
+            self._offered = result
+        elif result.change is None:
             self._refused = result.said
         else:
             self.edited.emit(result.change)

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gpu_studio.placement.estimate import by_flops, work_of
-from gpu_studio.placement.parts import recomputing, timeline_of_parts
+from gpu_studio.placement.holding import replica_bytes
+from gpu_studio.placement.parts import timeline_of_parts
 from gpu_studio.placement.places import chosen_devices, places, workers
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.pricing import mirrored_seconds, one_device_seconds
 from gpu_studio.placement.schedule import Timeline, common_share
 from gpu_studio.placement.suggestion import Alternative
 from gpu_studio.placement.transfers import Transfer, transfers
-from gpu_studio.placement.work import Device, Work
+from gpu_studio.placement.work import Device, Work, recomputing
 from gpu_studio.plan import LogicalDevice, Machine, Placed, Plan, logical_devices
 from gpu_studio.ui.models.plan.lanes.board import running_on
 from gpu_studio.ui.models.plan.lanes.measurement import Measurement
@@ -149,7 +150,6 @@ def _rows(work: Work, choice: Sequence[int]) -> Work:
 
 def _has_room(found: Forecast, other: Alternative) -> bool:
     """Whether each device can hold the whole model and its share of the batch."""
-    state, held = float(found.work.state_bytes.sum()), float(found.work.held_bytes.sum())
-    each = state + (held - state) / len(other.devices)
+    each = replica_bytes(found.work, len(other.devices))
     limits = {device.name: device.limit for device in found.devices}
     return all(limit is None or each <= limit for limit in (limits[name] for name in other.devices))

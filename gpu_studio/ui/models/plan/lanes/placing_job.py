@@ -9,12 +9,13 @@ from gpu_studio.placement.estimate import Times, by_flops
 from gpu_studio.placement.places import chosen_devices, places
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.search import Objective
-from gpu_studio.placement.suggestion import Suggestion, suggest
+from gpu_studio.placement.suggestion import NoRoom, Suggestion, suggest
 from gpu_studio.plan import Machine, Placed, Plan
+from gpu_studio.ui.models.plan.edits.distribution import set_recompute
 from gpu_studio.ui.models.plan.edits.placing import place_all, spread
 from gpu_studio.ui.models.plan.lanes.forecast import at_once
 from gpu_studio.ui.models.plan.lanes.measurement import Measurement
-from gpu_studio.ui.models.plan.lanes.words import lack_in_words
+from gpu_studio.ui.models.plan.lanes.words import no_room_in_words
 from gpu_studio.ui.models.plan.plan_view import Change
 from gpu_studio.ui.units import number, plural
 
@@ -44,10 +45,11 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The change that places the layers, or None; and what is said of it."""
+    """The change that places the layers, or None; what is said of it; and one that recomputes, if only that fits."""
 
     change: Change | None
     said: str
+    offer: Change | None = None
 
 
 def placed_for(wish: Wish) -> Outcome:
@@ -61,9 +63,11 @@ def placed_for(wish: Wish) -> Outcome:
     count = (plan.distribution.placed or Placed()).micro_batches if wish.keep else None
     batch = max(1, plan.training.batch_size)
     times = known.times if known else _by_flops(wish, names)
-    found = suggest(wish.model, devices, batch, times, wish.objective, count, turns)
-    if isinstance(found, tuple):
-        return Outcome(None, lack_in_words(found))
+    again = (plan.distribution.placed or Placed()).recompute
+    found = suggest(wish.model, devices, batch, times, wish.objective, count, turns, recompute=again)
+    if isinstance(found, NoRoom):
+        offer = _change(found.recomputed, wish) if found.recomputed else None
+        return Outcome(None, no_room_in_words(found), offer)
     return Outcome(_change(found, wish), _said(found, wish.objective))
 
 
@@ -75,7 +79,7 @@ def _by_flops(wish: Wish, names: list[str]) -> Mapping[str, Times]:
 def _change(found: Suggestion, wish: Wish) -> Change:
     def make(plan: Plan) -> Plan:
         ready = plan if plan.distribution.strategy == "placed" else spread(plan)
-        return place_all(ready, found.layers, found.micro_batches)
+        return set_recompute(place_all(ready, found.layers, found.micro_batches), found.recompute)
 
     return Change(make, f"place the layers: {TITLES[wish.objective].lower()}")
 
@@ -83,4 +87,5 @@ def _change(found: Suggestion, wish: Wish) -> Change:
 def _said(found: Suggestion, objective: Objective) -> str:
     used = len(set(found.layers.values()))
     parts = f"{number(found.micro_batches)} micro-batch{'' if found.micro_batches == 1 else 'es'}"
-    return f"{TITLES[objective]}: on {plural(used, 'device')}, in {parts}."
+    again = ", with activations recomputed" if found.recompute else ""
+    return f"{TITLES[objective]}: on {plural(used, 'device')}, in {parts}{again}."

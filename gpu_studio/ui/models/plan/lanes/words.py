@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gpu_studio.placement.occupation import covered
 from gpu_studio.placement.schedule import Task, Timeline, even_bubble
-from gpu_studio.placement.search import Lack
-from gpu_studio.placement.suggestion import Alternative
+from gpu_studio.placement.suggestion import Alternative, NoRoom
 from gpu_studio.placement.transfers import Transfer
 from gpu_studio.plan.problems import listed
 from gpu_studio.ui.models import figures
@@ -64,9 +63,11 @@ def label_of(other: Alternative) -> str:
     return "Use one device" if other.strategy == "one_device" else "Use mirrored"
 
 
-def lack_in_words(lacks: tuple[Lack, ...]) -> str:
-    """Why there is no placement."""
-    missing = listed([f"{lack.device} lacks {figures.size(round(lack.missing))}" for lack in lacks])
+def no_room_in_words(found: NoRoom) -> str:
+    """Why there is no placement, and what to do."""
+    missing = listed([f"{lack.device} lacks {figures.size(round(lack.missing))}" for lack in found.lacks])
+    if found.recomputed is not None:
+        return f"With its activations kept the model fits in no way: {missing}. It fits if they are recomputed."
     return f"The model fits in no way: {missing}. Give the device more, take more devices, or a smaller batch."
 
 
