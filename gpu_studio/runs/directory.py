@@ -91,6 +91,11 @@ class RunDirectory:
         """What its checkpoints were evaluated to afterwards; absent until one was."""
         return self.path / "evaluations.jsonl"
 
+    @property
+    def told_file(self) -> Path:
+        """Empty, and there once a window has told of its end, or was looked at then: no other one tells of it again."""
+        return self.path / "end-told"
+
     def exists(self) -> bool:
         """Whether the directory is there."""
         return self.path.is_dir()

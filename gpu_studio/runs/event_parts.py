@@ -1,10 +1,20 @@
-"""What some events hold lists of: where layers were to be and where their stages were at work, and what crossed."""
+"""What some events hold lists of: layers, where they were to be and were at work, and what devices held and did."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
+
+
+class Layer(msgspec.Struct, kw_only=True, frozen=True):
+    """A layer of the model. `output_shape` leaves the batch out; `bytes` are those of its variables."""
+
+    name: str
+    kind: str
+    output_shape: str
+    parameters: int
+    bytes: int
 
 
 class AskedPlace(msgspec.Struct, kw_only=True, frozen=True):
@@ -71,6 +81,36 @@ class StageSpan(msgspec.Struct, kw_only=True, frozen=True, array_like=True):
     end: float
     busy: float
     device: str = ""
+
+
+class DeviceMemory(msgspec.Struct, kw_only=True, frozen=True):
+    """Bytes in use on one device. `source` says what was counted.
+
+    `allocator`: TensorFlow's allocator of this logical GPU; `host`: the arena that all logical CPUs share;
+    `variables`: the bytes of the variables placed on this logical CPU, because TensorFlow counts no more there.
+    """
+
+    device: str
+    current: int
+    peak: int
+    source: Literal["allocator", "host", "variables"]
+    limit: int | None = None
+
+
+class DeviceTimes(msgspec.Struct, kw_only=True, frozen=True):
+    """What a device did in a step, in seconds of it: `compute` and `communication` may overlap, `exposed` is the rest.
+
+    `exposed` is communication while it computed nothing; with `compute` and `idle` it makes up the step. `waiting` is
+    what of its communication went by before the last replica had come to a collective operation; None where there is
+    none that would tell.
+    """
+
+    device: str
+    compute: float
+    communication: float
+    exposed: float
+    idle: float
+    waiting: float | None = None
 
 
 class Mend(msgspec.Struct, kw_only=True, frozen=True):

@@ -14,6 +14,9 @@ import msgspec
 
 from gpu_studio.runs.event_parts import AskedPlace as AskedPlace
 from gpu_studio.runs.event_parts import Crossing as Crossing
+from gpu_studio.runs.event_parts import DeviceMemory as DeviceMemory
+from gpu_studio.runs.event_parts import DeviceTimes as DeviceTimes
+from gpu_studio.runs.event_parts import Layer as Layer
 from gpu_studio.runs.event_parts import Mend as Mend
 from gpu_studio.runs.event_parts import PartRow as PartRow
 from gpu_studio.runs.event_parts import Stage as Stage
@@ -70,16 +73,6 @@ class Devices(Event, tag="devices", frozen=True):
     cuda: str | None = None
 
 
-class Layer(msgspec.Struct, kw_only=True, frozen=True):
-    """A layer of the model. `output_shape` leaves the batch out; `bytes` are those of its variables."""
-
-    name: str
-    kind: str
-    output_shape: str
-    parameters: int
-    bytes: int
-
-
 class Model(Event, tag="model", frozen=True):
     """The built model and the data it meets. Counts are of samples; `steps_per_epoch` of global batches."""
 
@@ -127,6 +120,24 @@ class Timeline(Event, tag="timeline", frozen=True):
     busy: dict[str, float]
 
 
+class Communication(Event, tag="communication", frozen=True):
+    """How the time of a step is spent on several devices, as TensorFlow's profiler saw `steps` from `step` on.
+
+    All are seconds of one step, `input_seconds` those of waiting for data. `compute`: any device computes; `exposed`:
+    none does, and any communicates. `version` is that of the rules by which the two are told apart.
+    """
+
+    step: int
+    steps: int
+    replicas: int
+    seconds: float
+    input_seconds: float
+    compute: float
+    exposed: float
+    devices: list[DeviceTimes]
+    version: int = 1
+
+
 class StateChanged(Event, tag="state", frozen=True):
     """The run is now in this state, and why."""
 
@@ -160,20 +171,6 @@ class Epoch(Event, tag="epoch", frozen=True):
     metrics: dict[str, float | None]
     seconds: float
     samples_per_second: float
-
-
-class DeviceMemory(msgspec.Struct, kw_only=True, frozen=True):
-    """Bytes in use on one device. `source` says what was counted.
-
-    `allocator`: TensorFlow's allocator of this logical GPU; `host`: the arena that all logical CPUs share;
-    `variables`: the bytes of the variables placed on this logical CPU, because TensorFlow counts no more there.
-    """
-
-    device: str
-    current: int
-    peak: int
-    source: Literal["allocator", "host", "variables"]
-    limit: int | None = None
 
 
 class Memory(Event, tag="memory", frozen=True):
@@ -247,6 +244,7 @@ AnyEvent = (
     | Model
     | Placement
     | Timeline
+    | Communication
     | StateChanged
     | Steps
     | Epoch

@@ -14,6 +14,7 @@ import numpy as np
 
 from gpu_studio.runs import wording
 from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.results.training_parts import KNOWN_VERSION
 
 Level = Literal["warning", "error"]
 LINGER_SECONDS: Final = 10.0
@@ -127,6 +128,29 @@ def input_bound(sight: Sight) -> Iterator[Concern]:
         )
 
 
+MOST_COMMUNICATION, COMMUNICATION_SECONDS = 0.4, 10.0
+_LESS_COMMUNICATION = {
+    "ring": 'On slices of one device distribution.all_reduce = "reduction_to_one_device" copies less.',
+    "central_storage": 'distribution.strategy = "mirrored" keeps the weights where they are used.',
+}
+
+
+def communication_bound(sight: Sight) -> Iterator[Concern]:
+    """Devices that wait for what goes between them, in the steps that were profiled."""
+    told, devices = sight.history.communication, sight.history.devices
+    if told is None or told.version > KNOWN_VERSION or devices is None or sight.history.state != "running":
+        return
+    share = told.exposed / told.seconds if told.seconds > 0 else 0.0
+    if share > MOST_COMMUNICATION and sight.history.pace.steady.seconds >= COMMUNICATION_SECONDS:
+        advice = (text for sign, text in _LESS_COMMUNICATION.items() if sign in (devices.all_reduce, devices.strategy))
+        yield _found(
+            sight,
+            "communication",
+            f"{wording.share(share)} of a step goes by in communication between the devices.",
+            f"Train on larger batches, on fewer devices, or on one. {next(advice, '')}".rstrip(),
+        )
+
+
 FULL_BEGINS, FULL_ENDS = 0.92, 0.88
 
 
@@ -223,6 +247,7 @@ RULES: Final[tuple[Rule, ...]] = (
     memory_near_limit,
     replica_idle,
     input_bound,
+    communication_bound,
     throttled,
     told_by_trainer,
 )

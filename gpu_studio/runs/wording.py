@@ -19,6 +19,11 @@ def duration(seconds: float | None) -> str:
     return _clock(int(seconds))
 
 
+def spent(seconds: float) -> str:
+    """Write a time that may be of any length: as `span` below a second, as `duration` from there on."""
+    return span(seconds) if 0 < seconds < 0.95 else duration(seconds)
+
+
 def size(amount: float | None) -> str:
     """Write an amount of memory in binary units: `512 B`, `1.5 MiB`, `12.0 GiB`; `–` if it is not known."""
     if amount is None:

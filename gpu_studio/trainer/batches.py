@@ -7,6 +7,7 @@ cut into as even parts as there are replicas. An endless stream of parts, taken 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,10 +72,9 @@ def training_stream(split: Split, cut: Cut, seed: int, epoch: int, offset: int) 
         order = order_of(number, cut.samples, seed)
         return _gathered(parts, x, y, lambda start, stop: order[start:stop])
 
-    first = tf.data.Dataset.from_tensors(tf.constant(epoch, tf.int64)).flat_map(
-        lambda e: parts_of(e, cut.parts(offset))
-    )
-    later = tf.data.Dataset.counter(start=epoch + 1).flat_map(lambda e: parts_of(e, cut.parts()))
+    first = tf.data.Dataset.from_tensors(tf.constant(epoch, tf.int64))
+    first = first.flat_map(_as_it_stands(lambda e: parts_of(e, cut.parts(offset))))
+    later = tf.data.Dataset.counter(start=epoch + 1).flat_map(_as_it_stands(lambda e: parts_of(e, cut.parts())))
     return _endless(first.concatenate(later))
 
 
@@ -86,12 +86,18 @@ def evaluation_stream(split: Split, cut: Cut) -> tf.data.Dataset:
 
 
 def _gathered(parts: np.ndarray, x: Any, y: Any, places: Any) -> tf.data.Dataset:
+    @_as_it_stands
     def gather(part: Any) -> tuple[Any, Any, Any]:
         rows = places(part[0], part[1])
         weight = tf.math.divide_no_nan(1.0, tf.cast(part[2], tf.float32))
         return tf.gather(x, rows), tf.gather(y, rows), tf.fill(tf.shape(rows), weight)
 
     return tf.data.Dataset.from_tensor_slices(parts).map(gather)
+
+
+def _as_it_stands(function: Callable[..., Any]) -> Any:
+    """The function, which AutoGraph leaves alone: what it converts it writes into files, and leaves them behind."""
+    return tf.autograph.experimental.do_not_convert(function)
 
 
 def _endless(data: tf.data.Dataset) -> tf.data.Dataset:

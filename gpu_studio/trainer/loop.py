@@ -10,6 +10,7 @@ import numpy as np
 
 from gpu_studio.plan.monitors import VALIDATION
 from gpu_studio.runs.events import Epoch, Finished, StateChanged, Steps
+from gpu_studio.trainer.call import Call
 from gpu_studio.trainer.checkpoints import Checkpoints, Snapshot
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.data import Split
@@ -17,7 +18,6 @@ from gpu_studio.trainer.errors import NotFiniteError
 from gpu_studio.trainer.meters import Tally
 from gpu_studio.trainer.monitors import Monitor
 from gpu_studio.trainer.pace import Pace
-from gpu_studio.trainer.program import Call
 from gpu_studio.trainer.progress import Progress, Reached
 from gpu_studio.trainer.session import Session
 from gpu_studio.trainer.telemetry import Telemetry, finite
@@ -112,7 +112,7 @@ class Loop:
         rate = self._session.rate
         began = time.perf_counter()
         call = self._session.program.train(stream, self.progress.step, len(sizes))
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - began - call.aside_seconds
         self._pace.measured(len(sizes), seconds)
         self._epoch_seconds += seconds
         self._tell_steps(call, sizes, seconds, rate)

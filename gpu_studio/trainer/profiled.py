@@ -7,6 +7,8 @@ expensive until it was timed about ninety times; of an old one those that take s
 
 from __future__ import annotations
 
+import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,21 +16,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
 
 PICOSECONDS = 1e-12
+_FOLDER = "gpu-studio-profile-"
 _NAME = "tf_op"
+_CARD = "/device:"
+# The kernels between cards, which belong to no operation, or to none by its name in the graph.
+_NAMELESS = ("nccl", "MemcpyP2P")
 
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """An operation: its name in the graph, when it began and ended, in seconds on one clock, and its type."""
+    """An operation: its name in the graph, when it began and ended, in seconds on one clock, and its type.
+
+    A kernel of a card has the name of the operation that launched it, `kernel` of its own, and the card: `GPU:0`, by
+    CUDA's count.
+    """
 
     name: str
     begin: float
     end: float
     kind: str = ""
+    kernel: str = ""
+    card: str = ""
 
 
 @contextmanager
@@ -39,13 +52,22 @@ def profiled() -> Iterator[list[Executed]]:
     the operations.
     """
     executed: list[Executed] = []
-    with tempfile.TemporaryDirectory(prefix="gpu-studio-profile-") as folder:
+    _remove_what_killed_ones_left()
+    with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{os.getpid()}-") as folder:
         tf.profiler.experimental.start(folder)
         try:
             yield executed
         finally:
             tf.profiler.experimental.stop()
         executed += sorted(_read(Path(folder)), key=lambda each: each.begin)
+
+
+def _remove_what_killed_ones_left() -> None:
+    """TensorFlow hands out a profile as a file only: a process that is killed meanwhile leaves its folder behind."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
+        owner = folder.name.removeprefix(_FOLDER).partition("-")[0]
+        if owner.isdigit() and not psutil.pid_exists(int(owner)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _read(folder: Path) -> list[Executed]:
@@ -60,24 +82,26 @@ def _read(folder: Path) -> list[Executed]:
 def executed_in(space: Any) -> list[Executed]:
     """The operations in what a profile wrote down."""
     kernels = [e for p in space.planes if p.name.startswith("/device:GPU") for e in _events(p, kernels=True)]
-    launched = {each.name for each in kernels}
+    launched = {each.name for each in kernels} - {""}
     hosts = [e for p in space.planes if p.name.startswith("/host:CPU") for e in _events(p, kernels=False)]
     return kernels + [each for each in hosts if each.name not in launched]
 
 
 def _events(plane: Any, *, kernels: bool) -> Iterator[Executed]:
+    card = plane.name.removeprefix(_CARD).partition(" ")[0] if kernels else ""
     for line in plane.lines:
         start = line.timestamp_ns * 1000
         for event in line.events:
-            name, kind = _launcher(plane, event) if kernels else _operation(plane, event)
-            if name:
+            text: str = plane.event_metadata[event.metadata_id].name
+            name, kind = _launcher(plane, event) if kernels else _operation(text)
+            if name or (kernels and text.startswith(_NAMELESS)):
                 begin = start + event.offset_ps
-                yield Executed(name, begin * PICOSECONDS, (begin + event.duration_ps) * PICOSECONDS, kind)
+                end = begin + event.duration_ps
+                yield Executed(name, begin * PICOSECONDS, end * PICOSECONDS, kind, text if kernels else "", card)
 
 
-def _operation(plane: Any, event: Any) -> tuple[str, str]:
+def _operation(text: str) -> tuple[str, str]:
     """Name and type of `name:Type`; what is written otherwise is no operation."""
-    text: str = plane.event_metadata[event.metadata_id].name
     name, separator, kind = text.rpartition(":")
     return (name, kind) if separator and kind and " " not in text and "::" not in text else ("", "")
 

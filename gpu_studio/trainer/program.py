@@ -11,45 +11,48 @@ Whatever a layer changes while it is called (batch normalisation's statistics, r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from gpu_studio.runs.events import Event
+from gpu_studio.trainer.call import Call, added_up
+from gpu_studio.trainer.communication import CommunicationMeter, between_replicas
+from gpu_studio.trainer.executed_graphs import logical_name
 from gpu_studio.trainer.meters import Deltas, Meters
+from gpu_studio.trainer.step_recorder import StepRecorder
 
 # A layer draws at most so many times in one step before its random numbers would meet the next step's.
 DRAWS_PER_STEP = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """What one call of training steps brought back. `losses` has shape (steps,): the mean over each global batch."""
-
-    losses: np.ndarray
-    deltas: Deltas
-    input_seconds: float
-
-    def followed_by(self, other: Call) -> Call:
-        """This call and one of later steps as one."""
-        losses = np.concatenate([self.losses, other.losses])
-        return Call(losses, added_up(self.deltas, other.deltas), self.input_seconds + other.input_seconds)
+RECORDED_STEPS = 5
+"""So many steps tell how the time of a step is spent: the machine does other things too, and one may be its victim."""
 
 
 class Program:
     """A model with its optimizer and loss under a strategy, ready to be stepped."""
 
-    def __init__(self, strategy: Any, model: Any, optimizer: Any, loss: Any, meters: Meters) -> None:
+    def __init__(
+        self,
+        strategy: Any,
+        model: Any,
+        optimizer: Any,
+        loss: Any,
+        meters: Meters,
+        tell: Callable[[Event], object] | None = None,
+    ) -> None:
+        """`tell` gets what goes on between the replicas, where there are several."""
         self.strategy, self.model, self.optimizer, self.loss, self.meters = strategy, model, optimizer, loss, meters
         self._replicas = strategy.num_replicas_in_sync
         weights = {id(v) for v in model.weights}
         self._generators = [v for v in model.variables if id(v) not in weights]
         self._seeds = [int(np.asarray(v)[0]) for v in self._generators]
         _reduces_nothing(optimizer)
-        self._train = tf.function(self._train_steps)
-        self._evaluate = tf.function(self._evaluate_steps)
+        self._train = tf.function(self._train_steps, autograph=False)
+        self._evaluate = tf.function(self._evaluate_steps, autograph=False)
+        self._recorder = _recorder(strategy, tell) if tell and self._replicas > 1 else None
 
     @property
     def state(self) -> dict[str, Any]:
@@ -66,6 +69,11 @@ class Program:
 
     def train(self, stream: Any, first_step: int, count: int) -> Call:
         """Train `count` steps on the next parts of `stream`; the first is number `first_step` of the run."""
+        if self._recorder is None:
+            return self._call(stream, first_step, count)
+        return self._recorder.train(self._call, stream, first_step, count)
+
+    def _call(self, stream: Any, first_step: int, count: int) -> Call:
         first, steps = tf.constant(first_step, tf.int64), tf.constant(count, tf.int32)
         losses, deltas, waited = self._train(stream, first, steps)
         return Call(losses.numpy(), deltas, float(waited))
@@ -75,32 +83,32 @@ class Program:
         losses, deltas = self._evaluate(stream, tf.constant(count, tf.int32))
         return losses.numpy(), deltas
 
-    # Traced by TensorFlow: `for … in tf.range` becomes a loop of the graph.
+    # Traced by TensorFlow, and not by AutoGraph: for each function that it converts it leaves a file in the folder of
+    # temporary files, which is removed by no process that is killed.
 
     def _train_steps(self, stream: Any, first: Any, count: Any) -> tuple[Any, Deltas, Any]:
-        losses = tf.TensorArray(tf.float32, size=count)
-        deltas = self.meters.nothing()
-        waited = tf.zeros((), tf.float64)
-        loss = tf.zeros(())
-        for index in tf.range(count):
-            with tf.control_dependencies([loss]):
+        def step(index: Any, losses: Any, deltas: Deltas, waited: Any, before: Any) -> tuple[Any, ...]:
+            with tf.control_dependencies([before]):
                 asked = tf.timestamp()
             with tf.control_dependencies([asked]):
                 batch = self._next(stream)
             with tf.control_dependencies(self._local(batch)):
                 waited += tf.timestamp() - asked
             loss, added = self._train_step(batch, first + tf.cast(index, tf.int64))
-            losses = losses.write(index, loss)
-            deltas = added_up(deltas, added)
+            return index + 1, losses.write(index, loss), added_up(deltas, added), waited, loss
+
+        losses = tf.TensorArray(tf.float32, size=count)
+        start = (0, losses, self.meters.nothing(), tf.zeros((), tf.float64), tf.zeros(()))
+        _, losses, deltas, waited, _ = tf.while_loop(lambda index, *_: index < count, step, start)
         return losses.stack(), deltas, waited
 
     def _evaluate_steps(self, stream: Any, count: Any) -> tuple[Any, Deltas]:
-        losses = tf.TensorArray(tf.float32, size=count)
-        deltas = self.meters.nothing()
-        for index in tf.range(count):
+        def step(index: Any, losses: Any, deltas: Deltas) -> tuple[Any, ...]:
             loss, added = self._evaluate_step(self._next(stream))
-            losses = losses.write(index, loss)
-            deltas = added_up(deltas, added)
+            return index + 1, losses.write(index, loss), added_up(deltas, added)
+
+        start = (0, tf.TensorArray(tf.float32, size=count), self.meters.nothing())
+        _, losses, deltas = tf.while_loop(lambda index, *_: index < count, step, start)
         return losses.stack(), deltas
 
     def _next(self, stream: Any) -> Any:
@@ -116,7 +124,8 @@ class Program:
         return self._total(loss), [[self._total(value) for value in row] for row in added]
 
     def _total(self, value: Any) -> Any:
-        return self.strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None)
+        with between_replicas():
+            return self.strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None)
 
     def _local(self, batch: Any) -> list[Any]:
         return [part for value in batch for part in self.strategy.experimental_local_results(value)]
@@ -165,7 +174,8 @@ class Program:
         if self._replicas == 1:
             return gradients
         some = [gradient for gradient in gradients if gradient is not None]
-        reduced = iter(context.all_reduce(tf.distribute.ReduceOp.SUM, some))
+        with between_replicas():
+            reduced = iter(context.all_reduce(tf.distribute.ReduceOp.SUM, some))
         return [None if gradient is None else next(reduced) for gradient in gradients]
 
     def _write(self, context: Any, scope: Any) -> None:
@@ -179,14 +189,17 @@ class Program:
 def _assign_means(strategy: Any, variables: list[Any], values: list[Any]) -> None:
     if strategy.num_replicas_in_sync > 1:
         pairs = list(zip(values, variables, strict=True))
-        values = strategy.extended.batch_reduce_to(tf.distribute.ReduceOp.MEAN, pairs)
+        with between_replicas():
+            values = strategy.extended.batch_reduce_to(tf.distribute.ReduceOp.MEAN, pairs)
     for variable, value in zip(variables, values, strict=True):
         strategy.extended.update(variable, lambda v, new: v.assign(new), args=(value,), group=False)
 
 
-def added_up(total: Deltas, added: Deltas) -> Deltas:
-    """What two batches added to each metric's state, together."""
-    return [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(total, added, strict=True)]
+def _recorder(strategy: Any, tell: Callable[[Event], object]) -> StepRecorder:
+    extended = strategy.extended
+    devices = [logical_name(device) for device in (*extended.worker_devices, *extended.parameter_devices)]
+    meter = CommunicationMeter(devices, strategy.num_replicas_in_sync)
+    return StepRecorder(meter.watching, [meter.read], tell, RECORDED_STEPS)
 
 
 def _reduces_nothing(optimizer: Any) -> None:

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from gpu_studio.plan import Placed, Plan
 from gpu_studio.runs import events
-from gpu_studio.trainer import batches, devices, keras_objects, memory, precision, strategies
+from gpu_studio.trainer import batches, devices, keras_objects, memory, precision, strategies, telemetry
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset, Split, load_data
 from gpu_studio.trainer.errors import TrainerError
@@ -107,7 +107,7 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
     if placed:
         program: Program = PlacedProgram(placed, optimizer, loss, meters, cut, tell)
     else:
-        program = Program(spread.strategy, model, optimizer, loss, meters)
+        program = Program(spread.strategy, model, optimizer, loss, meters, tell if telemetry.is_full() else None)
     session = Session(plan, logical, spread, dataset, model, optimizer, meters, program, cut, policy)
     tell(_model_event(session))
     return session

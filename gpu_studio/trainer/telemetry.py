@@ -22,11 +22,16 @@ def finite(values: Mapping[str, float]) -> dict[str, float | None]:
     return {name: value if math.isfinite(value) else None for name, value in values.items()}
 
 
+def is_full() -> bool:
+    """Whether all is to be told and measured that can be left out."""
+    return os.environ.get(SWITCH, "on") != "off"
+
+
 class Telemetry:
     """Events of steps, epochs, learning rate and memory. `GPU_STUDIO_TELEMETRY=off` leaves all but epochs out."""
 
     def __init__(self, run: RunDirectory, writer: EventWriter, meter: MemoryMeter) -> None:
-        self.full = os.environ.get(SWITCH, "on") != "off"
+        self.full = is_full()
         self._writer = writer
         self._meter = meter
         self._scalars = Scalars(run) if self.full else None

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made_runs import Script, make_run
+from reported_runs import tell_communication
 
 from gpu_studio import plan as plans
 from gpu_studio.runs.results import prediction
@@ -73,6 +74,15 @@ def test_that_the_best_is_marked_by_what_is_better(tmp_path):
     assert row(found, "sparse_categorical_accuracy").best == 0
     assert row(found, "throughput").best == 1
     assert row(found, "time of a step").best == 1
+
+
+def test_that_communication_stands_beside_its_reason_and_is_never_best(tmp_path):
+    runs = [figures(tmp_path, trained=1, devices=devices) for devices in (2, 4, 1)]
+    assert [each.label for each in compare(runs).figures if each.label == "communication"] == []
+    tell_communication(runs[0].summary.directory)
+    found = row(compare([figures_of(runs[0].summary.directory), *runs[1:]]), "communication")
+    assert found.texts == ("21 %", "not measured", "none: one device")
+    assert found.best is None
 
 
 def test_that_what_grows_with_training_has_no_best_unless_all_trained_as_much(tmp_path):

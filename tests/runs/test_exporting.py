@@ -7,7 +7,7 @@ import json
 
 import pytest
 from made_runs import Script, make_run, tell
-from reported_runs import EIGHT, reported_run
+from reported_runs import EIGHT, reported_run, tell_communication
 
 from gpu_studio.runs import events
 from gpu_studio.runs.directory import RunDirectory
@@ -36,6 +36,17 @@ def test_that_every_step_has_a_row_with_the_rate_it_was_trained_with(tmp_path):
 def rates(run):
     lines = run.events_file.read_bytes().splitlines()
     return [event for line in lines if isinstance(event := events.decode(line), events.LearningRate)]
+
+
+def test_that_communication_is_in_the_document_or_why_it_is_not(tmp_path):
+    run = make_run(tmp_path, Script(trained=2))
+    assert figures_document(figures_of(run))["communication"] == {"why": "not measured"}
+    tell_communication(run)
+    document = figures_document(figures_of(run))
+    found = document["communication"]
+    parts = [found[f"{name}_seconds"] for name in ("compute", "communication", "idle")]
+    assert sum(parts) == pytest.approx(document["compute_seconds"])
+    assert found["profiled"]["steps"] == 4
 
 
 def test_that_a_step_before_any_rate_was_told_has_none(tmp_path):

@@ -73,6 +73,34 @@ def test_that_waiting_for_data_begins_at_a_quarter_and_ends_at_less_than_fifteen
     assert told.train(40, waited=0.2).look() == {}
 
 
+def profiled(exposed: float, version: int = 1) -> events.Communication:
+    return events.Communication(
+        step=2, steps=5, replicas=2, seconds=0.02, input_seconds=0.0, compute=0.02 - exposed, exposed=exposed,
+        devices=[], version=version,
+    )  # fmt: skip
+
+
+def test_that_a_step_that_goes_by_in_communication_is_told_with_what_to_do() -> None:
+    told = Told()
+    told.tell(profiled(0.009))
+    assert told.train(9).look() == {}
+    concern = told.train(9).look()["communication"]
+    assert concern.text == "45 % of a step goes by in communication between the devices."
+    assert concern.suggestion == "Train on larger batches, on fewer devices, or on one."
+    told = Told("central_storage")
+    told.tell(profiled(0.009))
+    assert "keeps the weights where they are used" in told.train(20).look()["communication"].suggestion
+    told.tell(events.StateChanged(state="paused"))
+    assert told.look(after=LINGER_SECONDS) == {}
+
+
+@pytest.mark.parametrize("told_of", [profiled(0.007), profiled(0.009, version=2)])
+def test_that_little_communication_and_what_later_rules_call_so_is_no_concern(told_of) -> None:
+    told = Told()
+    told.tell(told_of)
+    assert told.train(40).look() == {}
+
+
 def test_that_memory_near_its_limit_is_told_by_device_and_not_where_there_is_none() -> None:
     told = Told().use(0.93).use(0.99, "GPU:1", limit=None).use(0.5, "GPU:2")
     concern = told.look()["memory GPU:0"]

@@ -63,6 +63,10 @@ def test_that_a_short_time_has_a_unit_that_suits_it(seconds, text):
     assert wording.span(seconds) == text
 
 
+def test_that_a_time_of_any_length_has_digits_that_mean_something():
+    assert [wording.spent(each) for each in (0.0, 0.0382, 0.951, 75.0)] == ["0.0 s", "38.2 ms", "1.0 s", "1:15"]
+
+
 @pytest.mark.parametrize(
     ("joules", "text"),
     [

@@ -84,3 +84,24 @@ def test_that_the_parts_of_the_mirrored_model_lie_on_their_devices(
     assert rows["CPU:0"] == rows["CPU:1"] == rows["CPU:2"] == rows["CPU:3"] > 0
     alone = {row.device: row.current for row in runs_of["one_device"].of(events.Memory)[-1].devices}
     assert alone["CPU:2"] > 0 == alone["CPU:0"] == alone["CPU:1"] == alone["CPU:3"]
+
+
+REPLICAS = [name for name in STRATEGIES if name != "one_device"]
+
+
+@pytest.mark.parametrize("strategy", REPLICAS)
+def test_that_the_communication_between_replicas_is_measured_once(runs_of: dict[str, Finished], strategy: str) -> None:
+    run = runs_of[strategy]
+    step = run.one(events.Communication)
+    assert [each.device for each in step.devices] == run.one(events.Devices).replicas
+    assert (step.replicas, step.step) == (4, run.of(events.Steps)[2].first_step)
+    assert 1 <= step.steps <= len(run.of(events.Steps)[2].losses)
+    assert 0 < step.exposed < step.seconds
+    for each in step.devices:
+        assert each.compute > 0 < each.communication
+        assert each.compute + each.exposed + each.idle == pytest.approx(step.seconds)
+        assert (each.waiting is not None) == (run.one(events.Devices).all_reduce == "ring")
+
+
+def test_that_one_device_has_no_communication_to_tell_of(runs_of: dict[str, Finished]) -> None:
+    assert [runs_of[name].of(events.Communication) for name in ("none", "one_device")] == [[], []]

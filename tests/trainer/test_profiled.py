@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ REAL = """
 import tensorflow as tf
 from gpu_studio.trainer.profiled import profiled
 
-@tf.function
+@tf.function(autograph=False)
 def step(x):
     with tf.name_scope("here"):
         return tf.matmul(x, x, name="product")
@@ -75,7 +76,7 @@ def test_that_of_a_card_the_kernels_count_and_not_their_launching(space):
     copy = ("MemcpyH2D", {1: {"str_value": "no operation"}})
     plane(space, "/device:GPU:0", [gemm, copy])
     assert executed_in(space) == [
-        Executed("a/MatMul", 2.0, 2.5, "MatMul"),
+        Executed("a/MatMul", 2.0, 2.5, "MatMul", "ampere_sgemm_128x64", "GPU:0"),
         Executed("a/Range", 3.0, 3.5, "Range"),
     ]
 
@@ -88,6 +89,19 @@ def test_that_a_kernel_names_its_operation_by_reference_or_without_its_type_too(
     assert [(each.name, each.kind) for each in executed_in(space)] == [("a/MatMul", "MatMul"), ("a/relu", "")]
 
 
+def test_that_what_goes_between_cards_is_known_by_its_kernel_where_no_operation_launched_it(space):
+    from gpu_studio.trainer.profiled import executed_in
+
+    reduced = ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage)", {0: {"str_value": "ncclAllReduce"}})
+    plane(space, "/host:CPU", [("a/MatMul:MatMul", {})])
+    plane(space, "/device:GPU:1", [reduced, ("MemcpyP2P", {}), ("MemcpyH2D", {})])
+    assert [(each.name, each.kernel.partition("_")[0], each.card) for each in executed_in(space)] == [
+        ("ncclAllReduce", "ncclDevKernel", "GPU:1"),
+        ("", "MemcpyP2P", "GPU:1"),
+        ("a/MatMul", "", ""),
+    ]
+
+
 def test_that_other_planes_are_left_alone(space):
     from gpu_studio.trainer.profiled import executed_in
 
@@ -97,6 +111,11 @@ def test_that_other_planes_are_left_alone(space):
 
 def test_that_a_real_profile_has_every_execution_once_and_leaves_no_file(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    killed, living = (tmp_path / f"gpu-studio-profile-{pid}-x" for pid in (ended.pid, os.getpid()))
+    for folder in (killed, living):
+        (folder / "plugins").mkdir(parents=True)
     done = subprocess.run([sys.executable, "-c", REAL], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["3 True True", "True"]
-    assert not list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == [living]

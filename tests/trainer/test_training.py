@@ -187,9 +187,11 @@ def test_that_the_log_says_where_operations_were_placed_if_the_plan_asks(tmp_pat
 
 
 def test_that_a_run_switched_to_quiet_still_tells_epochs_and_its_end(tmp_path: Path) -> None:
-    run = trained(small_plan(), tmp_path, environment={"GPU_STUDIO_TELEMETRY": "off"})
+    plan = small_plan("distribution.strategy=mirrored")
+    run = trained(plan, tmp_path, environment={"GPU_STUDIO_TELEMETRY": "off"})
     assert run.code == 0
     assert len(run.epochs) == 2
     assert not run.of(events.Steps)
     assert not run.of(events.Memory)
+    assert not run.of(events.Communication)
     assert json.loads(run.directory.events_file.read_bytes().splitlines()[-1])["event"] == "finished"

@@ -33,18 +33,19 @@ class History:
 
     Steps are counted from 1 along every curve: x is the number of global batches trained when the value was known,
     so that the last point of an epoch lies under that epoch's end. Feed events in order through `apply`; put what a
-    resumed run inherits first, through `inherit`. Times never fall: see `SteadyClock`.
+    resumed run inherits first, through `inherit`. Times never fall: `clock` sees to that.
 
     Memory is bounded however long the run: curves are thinned, the newest of many lines, warnings and epochs are kept.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: SteadyClock | None = None) -> None:
         self.revision = 0
         self.started: events.Started | None = None
         self.devices: events.Devices | None = None
         self.model: events.Model | None = None
         self.placement: events.Placement | None = None
         self.timeline: events.Timeline | None = None
+        self.communication: events.Communication | None = None
         self.finished: events.Finished | None = None
         self.failure: events.Failed | None = None
         self.state: State = "starting"
@@ -62,7 +63,7 @@ class History:
         self.log = LogLines()
         self.pace = Pace()
         self._checkpoints: dict[str, events.Checkpoint] = {}
-        self._clock = SteadyClock()
+        self.clock = clock or SteadyClock()
         self._gathered = Gathered()
 
     # What was told
@@ -201,7 +202,7 @@ class History:
 
     def _timed(self, event: AnyEvent) -> AnyEvent:
         # The writer sets the time. Where nobody has, it is that of the event before.
-        time = self._clock.at(event.time or math.nan)
+        time = self.clock.at(event.time or math.nan)
         return event if time == event.time or not math.isfinite(time) else replace(event, time=time)
 
     def _pour(self) -> None:
@@ -251,6 +252,8 @@ class History:
                 self.placement = event
             case events.Timeline():
                 self.timeline = event
+            case events.Communication():
+                self.communication = event
             case events.Checkpoint():
                 self._add_checkpoint(event)
             case events.Warned():

@@ -96,6 +96,9 @@ def _time_rows(runs: Sequence[RunFigures]) -> Iterator[Row]:
     yield _row("time of a step", "s", times, span, _best(times, by=_NOISE))
     waits = [run.input_share for run in runs]
     yield _row("waiting for data", "of training", waits, share, _best(waits, by=_NOISE))
+    # More devices communicate more, and may be faster all the same: none is better than another.
+    talks = [run.training_shares.communication if run.training_shares else None for run in runs]
+    yield _row("communication", "of training", talks, share, missing=[run.why_not("communication") for run in runs])
 
 
 def _memory_rows(runs: Sequence[RunFigures]) -> Iterator[Row]:

@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,6 +58,7 @@ def figures_document(run: RunFigures) -> dict[str, Any]:
             "input_seconds": run.times.input_seconds,
             "first_call_seconds": run.times.first_call_seconds,
             "compute_seconds": run.times.compute_seconds,
+            "communication": _communication(run),
             "other_seconds": run.times.other_seconds,
             "peak_bytes": run.peaks,
             "predicted_bytes": run.predicted,
@@ -174,6 +176,14 @@ def _summary(summary: Summary) -> dict[str, Any]:
 def _best(summary: Summary) -> dict[str, Any] | None:
     best = summary.best
     return {"metric": best.metric, "value": best.value, "epoch": best.epoch} if best else None
+
+
+def _communication(run: RunFigures) -> dict[str, Any]:
+    """The parts of `compute_seconds`, as far as they are known, and the profiled steps that they are told by."""
+    if run.training_parts is None or run.communication is None:
+        return {"why": run.why_not("communication")}
+    seconds = {f"{name}_seconds": value for name, value in asdict(run.training_parts).items()}
+    return {**seconds, "profiled": msgspec.to_builtins(run.communication)}
 
 
 def _card(run: RunFigures, place: int) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from gpu_studio.runs.results.evaluations import Evaluation, evaluations
 from gpu_studio.runs.results.prediction import Prediction
 from gpu_studio.runs.results.run_cards import RunCard, run_cards, uses_cards
 from gpu_studio.runs.results.run_times import RunTimes, read_times
+from gpu_studio.runs.results.training_parts import ONE_DEVICE, Parts, step_parts, why_no_communication
 
 NO_CARD = "trained on no card"
 NO_RECORDING = "the machine was not recorded"
@@ -55,6 +56,7 @@ class RunFigures:
     model: events.Model | None = None
     placement: events.Placement | None = None
     timeline: events.Timeline | None = None
+    communication: events.Communication | None = None
     finished: events.Finished | None = None
     environment: dict[str, str] = field(default_factory=dict)
     checkpoints: tuple[SavedCheckpoint, ...] = ()
@@ -99,6 +101,21 @@ class RunFigures:
         return None if self.input_share is None else 1 - self.input_share
 
     @property
+    def training_parts(self) -> Parts | None:
+        """What the training calls but the first were spent on, in seconds, waiting for data left out: extrapolated.
+
+        None where it was not measured, which `why_not("communication")` tells.
+        """
+        shares = None if why_no_communication(self.devices) == ONE_DEVICE else step_parts(self.communication)
+        return shares.of(self.times.compute_seconds) if shares else None
+
+    @property
+    def training_shares(self) -> Parts | None:
+        """The same as parts (0 to 1) of the training calls, waiting for data counted in."""
+        shares = None if self.training_parts is None else step_parts(self.communication)
+        return shares.of(self.compute_share) if shares and self.compute_share is not None else None
+
+    @property
     def card_totals(self) -> tuple[CardTotals, ...]:
         """The totals of the cards that the run trained on."""
         return tuple(self.machine.cards[card.key] for card in self.cards) if self.machine else ()
@@ -125,7 +142,9 @@ class RunFigures:
         return _together([card.throttled_seconds for card in self.card_totals])
 
     def why_not(self, figure: str) -> str:
-        """Why a figure of the cards (`joules`, `idle_seconds`, …) is not known, in words that stand in its place."""
+        """Why a figure of the cards (`joules`, …) or `communication` is not known, in words that stand in its place."""
+        if figure == "communication":
+            return why_no_communication(self.devices)
         if not uses_cards(self.devices):
             return NO_CARD
         if not self.card_totals:
@@ -166,6 +185,7 @@ def figures_of(run: RunDirectory) -> RunFigures:
         model=history.model,
         placement=history.placement,
         timeline=history.timeline,
+        communication=history.communication,
         finished=history.finished,
         environment=dict(_environment(history, machine)),
         checkpoints=tuple(checkpoints(run)),

@@ -45,7 +45,7 @@ def trace_step(program: Program, dataset: Dataset, layers: Sequence[PlaceableLay
     batch = _prime(program.model, dataset)
     notes = _Notes()
     with notes.listening(layers), _noting_gradients(program, notes):
-        step = tf.function(program._train_replica, reduce_retracing=False)  # noqa: SLF001 (the step of a run, and no other)
+        step = tf.function(program._train_replica, autograph=False)  # noqa: SLF001 (the step of a run, and no other)
         graph = step.get_concrete_function(*_signature(dataset, batch)).graph
     return Trace(graph, batch, notes.layer_of, notes.outputs, notes.gradients)
 
@@ -94,7 +94,7 @@ class _Notes:
             self.outputs.setdefault(path, []).append([x for x in keras.tree.flatten(outputs) if tf.is_tensor(x)])
             return outputs
 
-        return tf.autograph.experimental.do_not_convert(noted)
+        return noted
 
     def _take_casts(self, path: str, graph: Any) -> None:
         """Give the layer the casts of its inputs, which under mixed precision Keras makes before it calls it."""
@@ -112,6 +112,6 @@ def _noting_gradients(program: Program, notes: _Notes) -> ExitStack:
         return apply(gradients, *args, **kwargs)
 
     stack = ExitStack()
-    program.optimizer.__dict__["apply"] = tf.autograph.experimental.do_not_convert(noted)
+    program.optimizer.__dict__["apply"] = noted
     stack.callback(program.optimizer.__dict__.pop, "apply")
     return stack

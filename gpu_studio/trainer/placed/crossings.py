@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_studio.runs.events import Crossing
+from gpu_studio.trainer.executed_graphs import RECEIVES, SENDS, logical_name
 from gpu_studio.trainer.placed.assignment import Seat
 from gpu_studio.trainer.placed.marks import mark_of
 from gpu_studio.trainer.placed.sizes import Sizes
-from gpu_studio.trainer.placed.variables import logical_name
 
-SENDS, RECEIVES = ("_Send", "_HostSend"), ("_Recv", "_HostRecv")
 # The truth value that keeps the loop over the steps going on every device.
 _LOOP_CONDITION = "LoopCond"
 

@@ -16,8 +16,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from gpu_studio.runs.events import Event
+from gpu_studio.runs.events import Event, Timeline
 from gpu_studio.trainer.batches import Cut
+from gpu_studio.trainer.call import added_up
+from gpu_studio.trainer.communication import CommunicationMeter
 from gpu_studio.trainer.meters import Deltas, Meters
 from gpu_studio.trainer.placed.gradients import gradients_of, summed
 from gpu_studio.trainer.placed.notes import notes
@@ -26,9 +28,10 @@ from gpu_studio.trainer.placed.proof import Proof
 from gpu_studio.trainer.placed.recomputing import Recomputing
 from gpu_studio.trainer.placed.scopes import following_inputs
 from gpu_studio.trainer.placed.statistics import Statistics, normalisations
-from gpu_studio.trainer.placed.step_recorder import StepRecorder
+from gpu_studio.trainer.placed.step_timeline import timeline_of
 from gpu_studio.trainer.placed.updates import Updates, move_slots
-from gpu_studio.trainer.program import DRAWS_PER_STEP, Call, Program, added_up
+from gpu_studio.trainer.program import DRAWS_PER_STEP, Program
+from gpu_studio.trainer.step_recorder import Recorded, StepRecorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +63,9 @@ class PlacedProgram(Program):
         move_slots(optimizer, placed.trainable)
         self._updates = Updates(optimizer, placed.owners())
         self._statistics = Statistics(placed.model.non_trainable_weights, normalisations(placed.seats))
-        self._proof: Proof | None = Proof(placed.seats, tell)
-        self._recorder = StepRecorder(placed.seats, cut.replicas, tell)
+        self._proof = Proof(placed.seats, tell)
+        self._meter = CommunicationMeter((each for seat in placed.seats for each in (*seat.devices, seat.home)), 1)
+        self._recorder = StepRecorder(self._proving, [self._timeline, self._meter.read], tell)
         self._traced: Any = None
         self._recomputing = Recomputing(placed.model, placed.seats, self._generators) if placed.plan.recompute else None
         for note in notes(placed, cut):
@@ -77,24 +81,17 @@ class PlacedProgram(Program):
         """All variables as they lie on the devices."""
         return [*self.placed.storage, *self.optimizer.variables]
 
-    def train(self, stream: Any, first_step: int, count: int) -> Call:
-        """Train `count` steps, the first time under TensorFlow's eyes: what it executed is told."""
-        if self._proof is None:
-            return self._trained(stream, first_step, count)
-        proof, self._proof = self._proof, None
-        with proof.watching():
-            call = super().train(stream, first_step, count)
-        proof.report(self._traced, self._part_rows)
+    @contextmanager
+    def _proving(self) -> Iterator[None]:
+        """Under TensorFlow's eyes: what it executed is told."""
+        with self._proof.watching():
+            yield
+        self._meter.learn(self._proof.graphs)
+        self._proof.report(self._traced, self._part_rows)
         self._traced = None
-        return call
 
-    def _trained(self, stream: Any, first_step: int, count: int) -> Call:
-        """Train, once with the first of the steps apart, so that its timeline can be recorded."""
-        if not self._recorder.due():
-            return super().train(stream, first_step, count)
-        with self._recorder.recording(first_step):
-            one = super().train(stream, first_step, 1)
-        return one if count == 1 else one.followed_by(super().train(stream, first_step + 1, count - 1))
+    def _timeline(self, recorded: Recorded) -> Timeline | None:
+        return timeline_of(recorded.executed, self.placed.seats, recorded.step, self._micro_batches)
 
     def _next(self, stream: Any) -> Any:
         return tuple(next(stream) for _ in range(self._micro_batches))
@@ -105,7 +102,6 @@ class PlacedProgram(Program):
 
     # Traced by TensorFlow; Python's own loops are unrolled.
 
-    @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
     def _train_step(self, batch: Any, step: Any) -> tuple[Any, Deltas]:
         self._traced = tf.compat.v1.get_default_graph()
         with self._scopes(), self._recomputing.entered() if self._recomputing else nullcontext():
@@ -114,7 +110,6 @@ class PlacedProgram(Program):
             self._statistics.write([result.scope for result in results], [result.share for result in results])
             return self._together(results)
 
-    @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
     def _evaluate_step(self, batch: Any) -> tuple[Any, Deltas]:
         with self._scopes():
             return self._together([self._evaluate_part(part) for part in batch])

@@ -13,15 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import tensorflow as tf
-from tensorflow.python.eager import context
-
 from gpu_studio.runs.events import AskedPlace, Event, PartRow, Placement, Warned
+from gpu_studio.trainer.executed_graphs import logical_name, watched_graphs
 from gpu_studio.trainer.placed.assignment import Seat
 from gpu_studio.trainer.placed.crossings import crossings_in
 from gpu_studio.trainer.placed.marks import PLUMBING, Mark, mark_of
 from gpu_studio.trainer.placed.sizes import Sizes
-from gpu_studio.trainer.placed.variables import logical_name
 
 Row = tuple[str, str, str, int]
 MOST_WARNINGS = 12
@@ -35,20 +32,13 @@ class Proof:
     def __init__(self, seats: Sequence[Seat], tell: Callable[[Event], object]) -> None:
         self._seats = {seat.number: seat for seat in seats}
         self._tell = tell
-        self._graphs: list[Any] = []
+        self.graphs: list[Any] = []
 
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Keep the graphs of the functions that TensorFlow makes ready while this is entered."""
-        eager = context.context()
-        eager.enable_run_metadata()
-        try:
-            _forget_earlier_graphs(eager)
+        with watched_graphs() as self.graphs:
             yield
-            made = eager.export_run_metadata().function_graphs
-            self._graphs = [graph for each in made for graph in each.partition_graphs]
-        finally:
-            eager.disable_run_metadata()
 
     def report(self, traced: Any, part_rows: float) -> None:
         """Tell the placement, and warn of each layer that is not where the plan says.
@@ -56,25 +46,19 @@ class Proof:
         `traced` is the graph in which the step was written down, which knows the shapes of what crosses between
         devices; `part_rows` are the samples of a micro-batch.
         """
-        counts = operations(self._graphs)
+        counts = operations(self.graphs)
         parts = list(parts_of(counts, self._seats))
         self._tell(
             Placement(
                 rows=rows_of(parts),
                 asked=[_asked(seat) for seat in self._seats.values()],
-                crossings=crossings_in(self._graphs, self._seats, Sizes(traced, part_rows)),
+                crossings=crossings_in(self.graphs, self._seats, Sizes(traced, part_rows)),
                 parts=parts,
             )
         )
         for warning in warnings_of(counts, self._seats):
             self._tell(warning)
-        self._graphs = []
-
-
-def _forget_earlier_graphs(eager: Any) -> None:
-    """TensorFlow has gathered the graphs of earlier functions too, and hands them out with those of the next one."""
-    tf.function(lambda: tf.constant(0), autograph=False)()
-    eager.export_run_metadata()
+        self.graphs = []
 
 
 def operations(graphs: Iterable[Any]) -> Counter[tuple[Mark, str]]:

@@ -10,15 +10,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from gpu_studio.trainer.executed_graphs import logical_name
+
 
 def device_of(variable: Any) -> str:
     """The logical device that holds a Keras variable, such as `CPU:1`."""
     return logical_name(variable.value.device)
-
-
-def logical_name(device: str) -> str:
-    """`CPU:1` of TensorFlow's `/job:localhost/replica:0/task:0/device:CPU:1`; empty for no device."""
-    return device.rpartition("device:")[2]
 
 
 def move(variables: Iterable[Any], device: str) -> None:

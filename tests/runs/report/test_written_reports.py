@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from made_runs import Script, make_run, tell
 from read_page import Page
-from reported_runs import reported_run, tell_placement
+from reported_runs import reported_run, tell_communication, tell_placement
 
 from gpu_studio.resource_files import resource
 from gpu_studio.runs import events
@@ -18,6 +18,7 @@ from gpu_studio.runs.labels import Labels, write_labels
 from gpu_studio.runs.results.evaluations import Evaluation, keep
 from gpu_studio.runs.results.report.writing import curves_svg, report, write_report
 from gpu_studio.runs.results.run_figures import figures_of
+from gpu_studio.runs.wording import spent
 from gpu_studio.ui.theme.palette import contrast, mix
 from gpu_studio.ui.theme.tokens import DARK, LIGHT
 
@@ -123,6 +124,24 @@ def test_that_figures_nobody_knows_say_why(tmp_path):
     assert "trained on no card" in page.words
     assert "Cards" not in page.texts["h2"]
     assert "Time in communication was not measured" in page.words
+
+
+def test_that_time_in_communication_is_told_with_what_it_is_extrapolated_from(tmp_path):
+    run = reported_run(tmp_path)
+    tell_communication(run)
+    page = page_of(run)
+    is_sound(page)
+    parts = figures_of(run).training_parts
+    assert "profiler watched steps 21 to 24 (20.0 ms a step)" in page.words
+    assert f"≈ {spent(parts.communication)}" in page.texts["td"]
+    assert "5.00 ms (25 %)" in page.texts["td"]
+    assert "waiting for others" in page.texts["th"]
+    assert "not measured" not in page.words
+
+
+def test_that_a_run_on_one_device_says_that_there_is_no_communication(tmp_path):
+    page = page_of(make_run(tmp_path, Script(devices=1, trained=1)))
+    assert "There was no communication between devices: the run trained on one." in page.words
 
 
 @pytest.mark.parametrize(

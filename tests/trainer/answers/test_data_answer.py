@@ -19,6 +19,8 @@ from gpu_studio.trainer.answers.data import announced
 from gpu_studio.trainer.answers.preview import previewed
 from gpu_studio.trainer.data import Split, load_data
 
+pytestmark = pytest.mark.processes
+
 
 def told(data: Data, base: Path) -> PlanFacts:
     return decoded(ask("data", about=data_question(Plan(data=data), base), timeout=60).value)

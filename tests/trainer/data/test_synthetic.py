@@ -43,6 +43,7 @@ def test_that_the_classes_can_be_told_apart():
     assert (nearest == split.y[1000:]).mean() > 0.99
 
 
+@pytest.mark.slow
 def test_that_synthetic_data_need_little_memory_beside_themselves():
     tracemalloc.start()
     try:

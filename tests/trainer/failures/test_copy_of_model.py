@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from training_runs import small_plan
 
 from gpu_studio.plan import Plan
-from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import load_data
-from gpu_studio.trainer.failures.copy_of_model import CopyOfModel
 from gpu_studio.trainer.failures.finding import Look
-from gpu_studio.trainer.failures.inquest import _moved, _samples
 from gpu_studio.trainer.progress import Progress
+
+if TYPE_CHECKING:
+    from gpu_studio.trainer.failures.copy_of_model import CopyOfModel
 
 pytestmark = pytest.mark.slow
 
@@ -29,6 +27,10 @@ SAMPLES, BATCH = 100, 32
 @pytest.fixture(scope="module")
 def session() -> Any:
     """As much of a session as the copy asks for: two replicas' cut of the digits, and the usual loss."""
+    import keras
+
+    from gpu_studio.trainer.batches import Cut
+
     dataset = load_data(PLAN.data, PLAN.training.seed, Path.cwd())
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=None)
     names = [f"model/{index}/x" for index in range(4)] + [f"optimizer/{index}" for index in range(9)]
@@ -43,6 +45,8 @@ def session() -> Any:
 
 @pytest.fixture
 def copy(session: Any) -> CopyOfModel:
+    from gpu_studio.trainer.failures.copy_of_model import CopyOfModel
+
     return CopyOfModel(session, Path.cwd())
 
 
@@ -59,7 +63,7 @@ def with_weight(copy: CopyOfModel, place: int, value: float) -> None:
 
 
 def test_that_a_copy_begins_with_the_run_s_first_weights(copy: CopyOfModel, session: Any) -> None:
-    again = CopyOfModel(session, Path.cwd()).fresh()
+    again = type(copy)(session, Path.cwd()).fresh()
     for name, value in copy.fresh().items():
         np.testing.assert_array_equal(value, again[name])
 
@@ -90,6 +94,8 @@ def test_that_samples_that_are_no_numbers_are_told_before_all_else(copy: CopyOfM
 
 
 def test_that_a_loss_that_overflows_by_itself_is_told(copy: CopyOfModel, batch: Any, session: Any) -> None:
+    import keras
+
     session.program.loss, usual = keras.losses.MeanSquaredError(reduction=None), session.program.loss
     try:
         with_weight(copy, 3, 1e30)
@@ -100,6 +106,8 @@ def test_that_a_loss_that_overflows_by_itself_is_told(copy: CopyOfModel, batch: 
 
 
 def test_that_the_norms_are_those_of_the_whole_batch_s_gradient(copy: CopyOfModel, batch: Any, session: Any) -> None:
+    import tensorflow as tf
+
     x, y = batch
     with tf.GradientTape() as tape:
         loss = tf.reduce_mean(session.program.loss(y, copy.model(x)))
@@ -123,6 +131,8 @@ def test_that_the_norms_are_those_of_the_whole_batch_s_gradient(copy: CopyOfMode
 def test_that_a_step_s_samples_are_found_in_its_epoch(
     session: Any, start: Progress, step: int, epoch: int, samples: int
 ) -> None:
+    from gpu_studio.trainer.failures.inquest import _moved, _samples
+
     moved = _moved(session, start, step)
     assert (moved.epoch, moved.samples, moved.step) == (epoch, samples, step)
     x, y = _samples(session, start, step)

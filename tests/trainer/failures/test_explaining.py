@@ -82,6 +82,7 @@ def test_that_a_model_too_large_before_its_first_step_is_not_told_to_make_its_ba
     assert failed.mends == []
 
 
+@pytest.mark.slow
 def test_that_the_allocator_s_figures_and_the_layer_by_its_operation_are_told() -> None:
     failed = explain(ResourceExhaustedError(OOM_IN_STEP), scene_of("conv", "dense"))
     assert (failed.kind, failed.device, failed.layer) == ("out_of_memory", "GPU:1", "dense")

@@ -110,6 +110,17 @@ def test_that_a_placed_run_tells_once_when_each_stage_was_at_work_in_a_real_step
     assert sorted(stopped.losses) == list(range(len(stopped.losses)))
 
 
+def test_that_what_goes_between_the_devices_is_measured_in_the_same_step(stopped: Finished) -> None:
+    step, timeline = stopped.one(events.Communication), stopped.one(events.Timeline)
+    assert (step.step, step.steps) == (timeline.step, 1)
+    assert {each.device for each in step.devices} == set(timeline.busy)
+    assert 0 < step.exposed < step.seconds
+    # The layers are all of what a device computes, but for the loss and the metrics.
+    for each in step.devices:
+        assert each.compute > 0.5 * timeline.busy[each.device]
+        assert each.communication > 0
+
+
 def test_that_a_stage_waits_for_the_one_before_it_in_the_measured_step(stopped: Finished) -> None:
     step = stopped.one(events.Timeline)
     begin = {(task.stage, task.way, task.micro_batch): task.begin for task in step.tasks}

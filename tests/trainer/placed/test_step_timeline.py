@@ -1,8 +1,7 @@
-"""From what a profiler saw of one step to the timeline that is told; and no run that fails for it."""
+"""From what a profiler saw of one step to the timeline that is told."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -37,7 +36,7 @@ def told(executed, micro_batches=2, seats=SEATS):
     return timeline_of(executed, seats, 7, micro_batches)
 
 
-STEP = seen(
+STEP = (
     ("model_1/one/placed.0.0/MatMul", 10, 11),
     ("model_1/two/placed.1.0/MatMul", 11, 12),
     ("model_3/one/placed.0.0/MatMul", 12, 13),
@@ -50,7 +49,7 @@ STEP = seen(
 
 
 def test_that_layers_on_one_device_are_a_stage_and_each_pass_of_a_micro_batch_is_a_task():
-    step = told(STEP)
+    step = told(seen(*STEP))
     assert step.stages == [Stage(device="CPU:0", layers=["one", "two"]), Stage(device="CPU:1", layers=["three"])]
     assert [(task.stage, task.way, task.micro_batch, task.begin, task.end) for task in step.tasks] == [
         (0, "forward", 0, 0.0, 2.0),
@@ -101,71 +100,9 @@ def test_that_carrying_values_about_is_no_work():
     from gpu_studio.trainer.profiled import Executed
 
     early = Executed(f"{LOOP}/model_1/one/placed.0.0/ReadVariableOp", 0.0, 0.5, "ReadVariableOp")
-    assert told([early, *STEP]).tasks == told(STEP).tasks
+    assert told([early, *seen(*STEP)]).tasks == told(seen(*STEP)).tasks
 
 
 def test_that_of_a_step_in_which_no_layer_was_seen_nothing_is_told():
     assert told(seen(("loss/Mean", 0, 1))) is None
     assert told([]) is None
-
-
-def test_that_only_the_second_call_after_the_first_is_recorded():
-    from gpu_studio.trainer.placed.step_recorder import StepRecorder
-
-    recorder = StepRecorder(SEATS, 1, lambda _event: None)
-    assert [recorder.due() for _ in range(6)] == [False, True, False, False, False, False]
-
-
-@pytest.fixture
-def profiler(monkeypatch):
-    """Choose what the profiler does: nothing but see `STEP`, or fail."""
-    from gpu_studio.trainer.placed import step_recorder
-
-    def does(begin=None, end=None, executed=STEP):
-        @contextmanager
-        def profiled():
-            if begin:
-                raise begin
-            found = []
-            try:
-                yield found
-            finally:
-                if end:
-                    raise end
-                found += executed
-
-        monkeypatch.setattr(step_recorder, "profiled", profiled)
-        events = []
-        return step_recorder.StepRecorder(SEATS, 2, events.append), events
-
-    return does
-
-
-def test_that_what_was_seen_is_told(profiler):
-    recorder, events = profiler()
-    with recorder.recording(7):
-        assert events == []
-    assert events == [told(STEP)]
-
-
-@pytest.mark.parametrize("when", ["begin", "end"])
-def test_that_a_profiler_that_fails_costs_the_timeline_and_not_the_run(profiler, when):
-    recorder, events = profiler(**{when: RuntimeError("another profiler is running")})
-    done = []
-    with recorder.recording(7):
-        done.append("trained")
-    assert (done, events) == (["trained"], [])
-
-
-def test_that_what_cannot_be_read_costs_the_timeline_and_not_the_run(profiler):
-    recorder, events = profiler(executed=[None])
-    with recorder.recording(7):
-        pass
-    assert events == []
-
-
-def test_that_a_step_that_fails_fails_as_ever(profiler):
-    recorder, events = profiler()
-    with pytest.raises(ValueError, match="diverged"), recorder.recording(7):
-        raise ValueError("diverged")
-    assert events == []

@@ -5,6 +5,7 @@ from dataclasses import replace
 import made_recordings
 import pytest
 from made_runs import Script, make_run
+from reported_runs import tell_communication
 
 from gpu_studio.runs.results.prediction import Prediction, write
 from gpu_studio.runs.results.run_figures import RunFigures, figures_of
@@ -53,6 +54,28 @@ def test_that_the_time_is_shared_out_and_checkpoints_are_named_the_newest_first(
     assert sum(int(share.split("(")[1].split(" ")[0]) for share in shares) in (99, 100, 101)
     assert next(iter(groups["Checkpoints"])) == "step-00000160"
     assert "finished" not in groups["Where the time went"]
+
+
+def percent(text: str) -> int:
+    return int(text.split("(")[1].split(" ")[0])
+
+
+def test_that_communication_is_told_as_extrapolated_from_the_profiled_steps(figures) -> None:
+    tell_communication(figures.summary.directory)
+    times = told(figures_of(figures.summary.directory))["Where the time went"]
+    names = ("waiting for data", "compute", "communication", "idle")
+    assert [times[name].startswith("≈ ") for name in names] == [False, True, True, True]
+    assert sum(percent(times[name]) for name in names) in (99, 100, 101)
+    assert percent(times["compute"]) == pytest.approx(3 * percent(times["communication"]), abs=2)
+    assert times["profiled"] == "steps 21 to 24; the others are taken to be like them (≈)"
+    assert "compute and transfers" not in times
+
+
+@pytest.mark.parametrize(("devices", "words"), [(4, "not measured"), (1, "none: one device")])
+def test_that_communication_that_was_not_measured_says_so(tmp_path, devices, words) -> None:
+    times = told(figures_of(make_run(tmp_path, Script(trained=1, devices=devices))))["Where the time went"]
+    assert times["communication"] == words
+    assert ("compute and transfers" in times, "compute" in times) == (devices > 1, devices == 1)
 
 
 def test_that_a_run_that_told_nothing_has_a_summary_all_the_same(tmp_path) -> None:

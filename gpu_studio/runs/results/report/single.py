@@ -7,7 +7,7 @@ from typing import Final
 
 from gpu_studio.hardware.card_account import CardTotals
 from gpu_studio.runs.results.evaluations import Evaluation
-from gpu_studio.runs.results.report import run_charts
+from gpu_studio.runs.results.report import run_charts, times
 from gpu_studio.runs.results.report.elements import Tile, figure, folded, listed, pair, section, table, tiles
 from gpu_studio.runs.results.report.markup import Markup, join, tag
 from gpu_studio.runs.results.report.placed import placement
@@ -49,7 +49,7 @@ def content(run: RunFigures) -> Iterator[Markup | None]:
     yield section("Metrics", pair(list(run_charts.metric_charts(run, points))), _epochs(run))
     yield section("Memory", figure(run_charts.memory_chart(run, points), titled=False), _memory(run))
     yield _cards(run, points)
-    yield section("Where the time went", _times(run), _communication(run))
+    yield section("Where the time went", *times.where_it_went(run))
     yield placement(run)
     yield section("Warnings", listed(f"{each.message} {each.suggestion}" for each in run.warnings[-_MOST_ITEMS:]))
     yield section("Checkpoints", _checkpoints(run))
@@ -143,31 +143,6 @@ def _card(card: RunCard, total: CardTotals) -> list[str]:
         known("peak_used", size(total.peak_used)),
         known("peak_celsius", celsius),
     ]
-
-
-def _times(run: RunFigures) -> Markup | None:
-    times = run.times
-    parts = (
-        ("starting: TensorFlow, model and data", times.seconds_in("starting")),
-        ("tracing and compiling, in the first call", times.first_call_seconds),
-        ("waiting for data", times.input_seconds),
-        ("computing, with what goes between devices", times.compute_seconds),
-        ("validation, checkpoints and the ends of epochs", times.other_seconds),
-        ("paused", times.seconds_in("paused")),
-    )
-    whole = sum(seconds for _, seconds in parts)
-    rows = ([name, duration(seconds), share(seconds / whole)] for name, seconds in parts if seconds > 0)
-    return table("Wall time from the first event to the last", ("", "time", "share"), rows, (1, 2))
-
-
-def _communication(run: RunFigures) -> Markup | None:
-    if not run.times.call_seconds:
-        return None
-    if run.timeline is None:
-        return tag("p", "Time in communication was not measured: it is part of computing.", class_="muted")
-    busy = ", ".join(f"{name} {share(each / run.timeline.seconds)}" for name, each in run.timeline.busy.items())
-    words = f"In step {run.timeline.step:,}, which took {span(run.timeline.seconds)}, the devices were at work: {busy}."
-    return tag("p", f"{words} The rest they waited for each other and for what goes between them.", class_="muted")
 
 
 def _checkpoints(run: RunFigures) -> Markup | None:

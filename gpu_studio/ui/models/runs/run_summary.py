@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gpu_studio.hardware.card_account import CardTotals
 from gpu_studio.runs import wording
 from gpu_studio.runs.results.run_figures import RunFigures
+from gpu_studio.runs.results.training_parts import ONE_DEVICE, steps_in_words
 from gpu_studio.runs.wording import UNKNOWN
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.figures import metric_label
@@ -106,7 +107,7 @@ def _times(run: RunFigures) -> Iterator[Pair]:
     times = run.times
     if times.call_seconds > 0:
         yield "waiting for data", _part(times.input_seconds, run.input_share)
-        yield "compute and transfers", _part(times.compute_seconds, run.compute_share)
+        yield from _computing(run)
     if times.other_seconds > 0:
         yield "between the calls", wording.duration(times.other_seconds)
     for state, seconds in times.states.items():
@@ -114,8 +115,24 @@ def _times(run: RunFigures) -> Iterator[Pair]:
             yield state, wording.duration(seconds)
 
 
+def _computing(run: RunFigures) -> Iterator[Pair]:
+    """Computing and communication apart, where the steps of the run were profiled or there is only one device."""
+    parts, shares = run.training_parts, run.training_shares
+    if parts is None or shares is None or run.communication is None:
+        why = run.why_not("communication")
+        yield (
+            "compute" if why == ONE_DEVICE else "compute and transfers",
+            _part(run.times.compute_seconds, run.compute_share),
+        )
+        yield "communication", why
+        return
+    for name in ("compute", "communication", "idle"):
+        yield name, f"≈ {_part(getattr(parts, name), getattr(shares, name))}"
+    yield "profiled", f"{steps_in_words(run.communication)}; the others are taken to be like them (≈)"
+
+
 def _part(seconds: float, share: float | None) -> str:
-    return f"{wording.duration(seconds)} ({wording.share(share)})"
+    return f"{wording.spent(seconds)} ({wording.share(share)})"
 
 
 def _checkpoints(run: RunFigures) -> Iterator[Pair]:
