@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QMenu
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QHelpEvent
+from PySide6.QtWidgets import QApplication, QMenu
 
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import DARK, Tokens
 from gpu_studio.ui.widgets.choosing.option import Option
 from gpu_studio.ui.widgets.plots.curve import Style
-from gpu_studio.ui.widgets.plots.legend import Entry, Legend
+from gpu_studio.ui.widgets.plots.legend import Legend
+from gpu_studio.ui.widgets.plots.legend_entry import Entry
 
 
 @pytest.fixture
@@ -39,7 +41,7 @@ def test_that_words_give_way_before_an_entry_is_left_out(qtbot, theme):
     qtbot.addWidget(legend)
     legend.set_entries([Entry("GPU:0", device(0), "640 MiB"), Entry("GPU:1", device(1), "700 MiB")])
     forms = []
-    for width in range(legend.sizeHint().width(), 20, -1):
+    for width in range(legend.sizeHint().width(), 38, -1):
         legend.resize(width, 20)
         forms.append([place.words for place in legend.places()])
         assert all(place.left + place.width <= width + 1 for place in legend.places())
@@ -54,6 +56,68 @@ def test_that_sixteen_devices_keep_their_numbers_in_the_smallest_window(qtbot, t
     assert legend.minimumSizeHint().width() < 200
     legend.resize(470, 20)
     assert [place.words for place in legend.places()] == [str(place) for place in range(16)]
+
+
+@pytest.fixture
+def crowded(qtbot, theme):
+    """A legend of sixteen devices with room for a few, that can be hidden."""
+    legend = Legend(theme)
+    qtbot.addWidget(legend)
+    legend.make_switchable()
+    legend.set_entries([Entry(f"GPU:{place}", device(place)) for place in range(16)])
+    legend.resize(200, 20)
+    legend.show()
+    return legend
+
+
+def test_that_what_has_no_room_is_counted_at_the_end_and_named_in_the_tooltip(qtbot, crowded):
+    shown, missing = len(crowded.places()), [entry.name for entry in crowded.left_out]
+    assert 3 < shown < 12
+    assert missing == [f"GPU:{place}" for place in range(shown, 16)]
+    room = crowded._count_room()
+    assert room.left() > crowded.places()[-1].left
+    assert room.right() <= crowded.width()
+    QApplication.sendEvent(crowded, QHelpEvent(QEvent.Type.ToolTip, QPoint(1, 1), QPoint(1, 1)))
+    assert f"Not in sight here: {', '.join(missing)}." in crowded.toolTip()
+    crowded.resize(crowded.sizeHint())
+    assert crowded.left_out == ()
+    assert crowded._count_room().isEmpty()
+
+
+def test_that_what_has_no_room_is_hidden_and_shown_in_a_menu_by_mouse_and_by_key(qtbot, crowded):
+    qtbot.mouseClick(crowded, Qt.MouseButton.LeftButton, pos=crowded._count_room().center())
+    menu = opened_menu(crowded)
+    assert [action.text() for action in menu.actions() if action.isCheckable()] == [f"GPU:{n}" for n in range(16)]
+    menu.actions()[15].trigger()
+    assert crowded.hidden == {"GPU:15"}
+    menu.close()
+    qtbot.waitUntil(lambda: not crowded.findChildren(QMenu))
+    qtbot.keyClick(crowded, Qt.Key.Key_Down)
+    menu = opened_menu(crowded)
+    assert not menu.actions()[15].isChecked()
+    menu.actions()[-1].trigger()
+    assert crowded.hidden == set()
+    menu.close()
+
+
+def opened_menu(legend):
+    (menu,) = (each for each in legend.findChildren(QMenu) if each.isVisible())
+    return menu
+
+
+def test_that_a_legend_of_two_lines_has_room_for_twice_as_many_and_each_can_be_clicked(qtbot, crowded):
+    one, line = len(crowded.places()), crowded.sizeHint().height()
+    crowded.set_lines(2)
+    assert crowded.sizeHint().height() == 2 * line
+    crowded.resize(200, 2 * line)
+    places = crowded.places()
+    assert len(places) >= 2 * one - 1
+    lower = next(place for place in places if place.line == 1)
+    assert lower.left == 0
+    qtbot.mouseClick(crowded, Qt.MouseButton.LeftButton, pos=QPoint(lower.left + 3, line + line // 2))
+    assert crowded.hidden == {lower.entry.name}
+    qtbot.mouseClick(crowded, Qt.MouseButton.LeftButton, pos=QPoint(places[0].left + 3, line // 2))
+    assert crowded.hidden == {lower.entry.name, "GPU:0"}
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from PySide6.QtSvg import QSvgRenderer
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import DARK
 from gpu_studio.ui.widgets.plots.curve import Style
-from gpu_studio.ui.widgets.plots.legend import Entry
+from gpu_studio.ui.widgets.plots.legend_entry import Entry
 from gpu_studio.ui.widgets.plots.picture import Picture
 from gpu_studio.ui.widgets.plots.time_plot import TimePlot
 from gpu_studio.ui.widgets.plots.time_view import TimeView

@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_studio.runs.reading.pyramid import Sums
+from gpu_studio.ui.widgets.plots.part import Part
 from gpu_studio.ui.widgets.plots.smooth import column_means, smooth
 
 VALUES = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=80).map(np.array)
@@ -39,7 +41,7 @@ def test_that_a_weight_of_nothing_smooths_nothing():
 def test_that_the_means_of_columns_weigh_each_point_once(values, columns):
     x = np.arange(len(values), dtype=float)
     edges = np.linspace(0.0, float(len(values)), columns + 1)
-    mean_x, means = column_means(x, values, edges)
+    mean_x, means = column_means(Sums(x, values, np.ones(len(x))), edges)
     assert len(means) <= max(columns, 1) or len(means) == len(values)
     assert np.all(np.diff(mean_x) > 0)
     if len(values) > columns:
@@ -49,5 +51,6 @@ def test_that_the_means_of_columns_weigh_each_point_once(values, columns):
 
 def test_that_values_that_are_no_numbers_do_not_count():
     x, y = np.arange(6.0), np.array([1.0, np.nan, 3.0, 5.0, np.inf, 7.0])
-    _, means = column_means(x, y, np.array([0.0, 3.0, 6.0]))
+    edges = np.array([0.0, 3.0, 6.0])
+    _, means = column_means(Part(x, y, None, 0, 6).sums(edges), edges)
     assert means.tolist() == [2.0, 6.0]

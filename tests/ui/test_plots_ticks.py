@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_studio.runs.round_numbers import round_step
 from gpu_studio.ui.widgets.plots import ticks
 from gpu_studio.ui.widgets.plots.scale import BYTES, LINEAR, LOG
 
@@ -29,7 +30,7 @@ def test_that_linear_ticks_lie_in_the_range_a_step_apart_with_texts_that_differ(
     assert all(low - slack <= value <= high + slack for value in values)
     assert len(values) <= count + 1
     assert len({text for _, text in found}) == len(found)
-    assert np.allclose(np.diff(values), ticks.round_step(high - low, count))
+    assert np.allclose(np.diff(values), round_step(high - low, count))
 
 
 @given(ranges(), COUNTS)
@@ -40,6 +41,19 @@ def test_that_a_round_range_holds_what_is_to_be_seen_in_so_many_rows(given_range
     assert bottom <= low + slack
     assert top >= high - slack
     assert len(ticks.linear_ticks(bottom, top, count)) <= max(count, 2) + 1
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        (0.0, 3e33, ["0", "1e33", "2e33", "3e33"]),
+        (0.0, 7.5e6, ["0", "2.5e6", "5e6", "7.5e6"]),
+        (0.0, 2e-7, ["0", "1e-7", "2e-7"]),
+        (0.0, 0.002, ["0.000", "0.001", "0.002"]),
+    ],
+)
+def test_that_numbers_too_long_to_stand_beside_a_plot_are_written_with_a_power_of_ten(low, high, texts):
+    assert [text for _, text in ticks.linear_ticks(low, high, 3)] == texts
 
 
 @pytest.mark.parametrize("value", [0.0, 5.0, -3.0, 1e-9])
@@ -85,6 +99,7 @@ def test_that_the_heights_of_bytes_reach_from_zero_over_the_highest(high, count)
 @pytest.mark.parametrize(
     ("end", "texts"),
     [
+        (1.0, ["0.00 s", "0.25 s", "0.50 s", "0.75 s", "1.00 s"]),
         (2.0, ["0.0 s", "0.5 s", "1.0 s", "1.5 s", "2.0 s"]),
         (10.0, ["0 s", "5 s", "10 s"]),
         (100.0, ["0 s", "30 s", "1 min", "1 min 30 s"]),
@@ -94,6 +109,26 @@ def test_that_the_heights_of_bytes_reach_from_zero_over_the_highest(high, count)
 )
 def test_that_moments_are_named_in_their_greatest_units(end, texts):
     assert [text for _, text in ticks.time_ticks(0.0, end, 4)] == texts
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "texts"),
+    [
+        (6000, 6010, ["1:40:00", "1:40:05", "1:40:10"]),
+        (3590, 3610, ["59 min 50 s", "1:00:00", "1:00:10"]),
+        (90_000, 90_600, ["1 d 1:00", "1 d 1:05", "1 d 1:10"]),
+        (90_000, 90_010, ["1 d 1:00:00", "1 d 1:00:05", "1 d 1:00:10"]),
+        (172_800, 180_000, ["2 d", "2 d 1 h", "2 d 2 h"]),
+    ],
+)
+def test_that_moments_late_in_a_run_are_told_apart(start, end, texts):
+    assert [text for _, text in ticks.time_ticks(start, end, 2)] == texts
+
+
+@given(st.floats(0, 1e7), st.floats(0.01, 1e7), st.integers(1, 12))
+def test_that_no_two_moments_are_named_alike(start, span, count):
+    names = [text for _, text in ticks.time_ticks(start, start + span, count)]
+    assert len(set(names)) == len(names)
 
 
 @given(st.floats(0, 1e6), st.floats(0.01, 1e7), st.integers(1, 12))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,6 +38,7 @@ class EpochTable:
         self._count = 0
         self._every = 1
         self._best: dict[str, Best | None] = {}
+        self._columns: dict[str, Array] = {}
 
     def __len__(self) -> int:
         """Count the finished epochs."""
@@ -61,24 +63,25 @@ class EpochTable:
     @property
     def steps(self) -> Array:
         """The steps trained by the end of each epoch, shape (rows,)."""
-        return np.array([row.step for row in self.rows], dtype=np.float64)
+        return self._column(" step", lambda row: row.step)
 
     @property
     def times(self) -> Array:
         """The end of each epoch in seconds since 1970 (UTC), shape (rows,)."""
-        return np.array([row.time for row in self.rows], dtype=np.float64)
+        return self._column(" time", lambda row: row.time)
 
     @property
     def numbers(self) -> Array:
         """The number of each epoch, counted from 1, shape (rows,)."""
-        return np.array([row.epoch for row in self.rows], dtype=np.float64)
+        return self._column(" epoch", lambda row: row.epoch)
 
     def metric(self, name: str) -> Array:
         """Return one metric of each epoch, shape (rows,); not a number where an epoch does not have it."""
-        return np.array([row.metrics.get(name) for row in self.rows], dtype=np.float64)
+        return self._column(name, lambda row: row.metrics.get(name))
 
     def add(self, event: Epoch) -> None:
         """Add a finished epoch."""
+        self._columns.clear()
         # What stood last only because it was the newest makes room for the next.
         if self._count % self._every:
             self._kept.pop()
@@ -93,6 +96,7 @@ class EpochTable:
 
     def foresee(self, later: EpochTable) -> None:
         """Show the rows of `later` behind the others until those that are added have come so far."""
+        self._columns.clear()
         self._ahead = list(later.rows)
         for name in later.metrics:
             self._best.setdefault(name, None)
@@ -100,6 +104,14 @@ class EpochTable:
     def best(self, name: str) -> Best | None:
         """Return the best epoch by a metric, the earliest of equals; None if no epoch has a number for it."""
         return self._best.get(name)
+
+    def _column(self, name: str, value: Callable[[Epoch], float | None]) -> Array:
+        """One column, made anew only when there are other rows: a table of many thousands is asked for at each look."""
+        found = self._columns.get(name)
+        if found is None:
+            found = self._columns[name] = np.array([value(row) for row in self.rows], dtype=np.float64)
+            found.flags.writeable = False
+        return found
 
     def _thin(self) -> None:
         self._every *= 2

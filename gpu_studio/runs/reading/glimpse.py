@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from gpu_studio.runs.events import AnyEvent, Failed, Finished, State, StateChanged, Steps, decode
+from gpu_studio.runs.reading.bookmarks import Bookmark
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.pace import Pace
+from gpu_studio.runs.steady import SteadyClock
 
 SMALLEST: Final = 8 * 1024 * 1024
 """Bytes of a file below which it is read so soon that looking ahead is not worth while."""
@@ -65,6 +67,13 @@ class Glimpse:
         history.pace = Pace()
         history.apply_all(last)
         return history
+
+    @property
+    def bookmarks(self) -> list[Bookmark]:
+        """Where in the file which moment stands, as far as it was seen, in order."""
+        clock = SteadyClock()
+        first = ((offset, self._seen[offset][0]) for offset in sorted(self._seen) if self._seen[offset])
+        return [Bookmark(clock.at(event.time), offset, clock.behind) for offset, event in first]
 
     @property
     def steps(self) -> list[Steps]:

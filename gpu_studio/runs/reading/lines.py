@@ -14,18 +14,24 @@ class LineTail:
     """Reads what was appended since the last time, whole lines only, a bounded number of bytes at a time.
 
     A last line without its newline is kept until the rest comes. A "line" longer than 64 MiB is none of ours: it is
-    passed over to its end, and counted in `overlong`. `size` is how long the file was at the last look.
+    passed over to its end, and counted in `overlong`. `size` is how long the file was at the last look; it is read from
+    the byte `offset` on.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, offset: int = 0) -> None:
         self.path = path
-        self.offset = 0
+        self.offset = offset
         self.overlong = 0
         self.size = 0
         self.waiting = False
         self._cut: list[bytes] = []
         self._cut_length = 0
         self._passing = False
+
+    @property
+    def told(self) -> int:
+        """The byte at which the first line begins that was not returned yet."""
+        return self.offset - self._cut_length
 
     def read(self, limit: int = READ_LIMIT) -> list[bytes]:
         """Return the complete lines ended by the next `limit` bytes, without newlines; none if there is no file yet.

@@ -42,6 +42,11 @@ class MemorySeries:
         return self._series.column("peak")
 
     @property
+    def series(self) -> Series:
+        """Columns time, current and peak."""
+        return self._series
+
+    @property
     def limit(self) -> int | None:
         """The device's limit in bytes; None if it has none."""
         return self.latest.limit if self.latest else None

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gpu_studio.runs.reading.pyramid import Pyramid
 
 Array = NDArray[np.float64]
 Column = float | Sequence[float | None] | Array | None
@@ -26,7 +30,8 @@ class Series:
     quarter is kept whole, peaks stay, and 1,000 points a second cost 4 MiB a column at most, for ever.
 
     The column `along`, if there is one, never falls: what lies below the value before is raised to it. Points that are
-    known before their turn, because somebody looked ahead, can be put behind the others by `foresee`.
+    known before their turn, because somebody looked ahead, can be put behind the others by `foresee`; and what was
+    thinned can be `near` for a while, every point of it, in a series of its own.
     """
 
     def __init__(self, *columns: str, by: str, along: str | None = None, most: int = MOST_POINTS) -> None:
@@ -41,6 +46,8 @@ class Series:
         self._ahead_from = -1
         self._old = self._size = self._total = 0
         self._group = 1
+        self._pyramid = Pyramid()
+        self.near: Near | None = None
 
     def __len__(self) -> int:
         """Count the points kept, and those foreseen."""
@@ -57,12 +64,54 @@ class Series:
         """How many points that came stand behind each pair of the older ones; 1: every point is kept."""
         return self._group
 
+    @property
+    def pyramid(self) -> Pyramid:
+        """Blocks over column `by`, where the series has one to come along."""
+        self._pyramid.settle(self._size, self._total)
+        return self._pyramid
+
     def column(self, name: str) -> Array:
         """Return a read-only view, shape (points,), of one column. A later `add` may leave it behind: ask again."""
         end = len(self)  # which may make the storage anew
         view = self._data[self._names.index(name), :end]
         view.flags.writeable = False
         return view
+
+    @property
+    def x(self) -> Array:
+        """The column along which the points come, shape (points,); else the first."""
+        return self.column(self._names[self._along or 0])
+
+    @property
+    def y(self) -> Array:
+        """The column by which they are thinned, shape (points,)."""
+        return self.column(self._names[self._by])
+
+    def is_whole(self, start: float, end: float) -> bool:
+        """Whether every point from `start` to `end` of the column `along` is there, not thinned and not foreseen."""
+        if self._along is None:
+            return self._group == 1
+        along, ahead = self._data[self._along], self._ahead[self._along]
+        thinned = self._old > 0 and start <= float(along[self._old - 1])
+        coming = len(ahead) > 0 and float(ahead[-1]) > self._newest and end > self._newest
+        return not thinned and not coming
+
+    def count(self, start: float, end: float) -> int:
+        """How many points are kept from `start` to `end` of the column `along`."""
+        return int(np.searchsorted(self.x, end, side="right") - np.searchsorted(self.x, start, side="left"))
+
+    def nearest(self, place: float) -> Series:
+        """The series that knows most of this place of the column `along`: this one, or what is near."""
+        near = self.near
+        return near.series if near is not None and near.start <= place <= near.end and len(near.series) else self
+
+    def spliced(self, name: str) -> Array:
+        """One column, shape (points,), with every point that is near in the place of those kept of that while."""
+        whole, near = self.column(name), self.near
+        if near is None:
+            return whole
+        first, last = near.ends(self.x)
+        return np.concatenate((whole[:first], near.column(name), whole[last:]))
 
     def last(self, name: str) -> float | None:
         """Return the newest value of one column; None in an empty series."""
@@ -105,6 +154,11 @@ class Series:
         self._total += 1
         self._ahead, self._ahead_from = points, -1
 
+    @property
+    def _newest(self) -> float:
+        """The last value along, without what is foreseen."""
+        return float(self._data[self._along or 0, self._size - 1]) if self._size else -math.inf
+
     def _points(self, columns: Sequence[Column]) -> Array:
         lengths = [1 if column is None or isinstance(column, float | int) else len(column) for column in columns]
         points = np.empty((len(self._names), min(lengths) and max(lengths)))
@@ -125,9 +179,8 @@ class Series:
         if not self._ahead.shape[1] or self._ahead_from == self._total:
             return
         self._ahead_from = self._total
-        if self._size and self._along is not None:
-            newest = self._data[self._along, self._size - 1]
-            self._ahead = self._ahead[:, self._ahead[self._along] > newest]
+        if self._along is not None:
+            self._ahead = self._ahead[:, self._ahead[self._along] > self._newest]
         end = self._size + self._ahead.shape[1]
         self._grow(end)
         self._data[:, self._size : end] = self._ahead
@@ -158,6 +211,31 @@ class Series:
         self._data[:, end : self._size - gone] = self._data[:, first + count : self._size]
         self._old = end if first + count > self._old else self._old - gone
         self._size -= gone
+        self._pyramid.cut(first)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Near:
+    """Every point of a series from `start` to `end` of the column along which it comes."""
+
+    start: float
+    end: float
+    series: Series
+
+    @property
+    def drawn(self) -> tuple[Array, Array]:
+        """The column along which the points come, and that by which they would be thinned, each of shape (points,)."""
+        places = slice(*self.ends(self.series.x))
+        return self.series.x[places], self.series.y[places]
+
+    def column(self, name: str) -> Array:
+        """One column of the points from `start` to `end`, shape (points,)."""
+        return self.series.column(name)[slice(*self.ends(self.series.x))]
+
+    def ends(self, along: Array) -> tuple[int, int]:
+        """The places of `along`, sorted, from `start` to `end`: where this stands in its place."""
+        first, last = np.searchsorted(along, self.start, side="left"), np.searchsorted(along, self.end, side="right")
+        return int(first), max(int(last), int(first))
 
 
 def extremes(points: Array, by: int, group: int) -> Array:

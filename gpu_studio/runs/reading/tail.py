@@ -29,6 +29,11 @@ class Tail:
         return min(self._lines.offset / self._lines.size, 1.0) if self._lines.size else 0.0
 
     @property
+    def told(self) -> int:
+        """The byte at which the first line begins that was not read yet."""
+        return self._lines.told
+
+    @property
     def skipped(self) -> int:
         """How many lines were passed over."""
         return self._unknown + self._lines.overlong

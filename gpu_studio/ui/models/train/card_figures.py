@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from typing import Final, Literal
+from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 
-from gpu_studio.hardware.samples import AnySample, Fast, Host
+from gpu_studio.hardware.samples import AnySample
 from gpu_studio.runs.reading.series import Series
+from gpu_studio.ui.models.devices.sample_points import Figure, run_points
 
-Figure = Literal["memory", "utilisation", "power"]
-HOST: Final = "host"
-MIB: Final = 1024 * 1024
 MOST_POINTS: Final = 1 << 14
 """A curve keeps the newest hour of seconds whole, and takes 0.25 MiB at most."""
 LONGEST_GAP: Final = 15.0
 """Seconds after which a figure says nothing of a moment any more, and a curve is broken."""
-Point = tuple[str, Figure, float | None]
 
 
 class CardFigures:
@@ -37,7 +34,7 @@ class CardFigures:
         """Take in the figures of samples, cheaper together than one by one; one that has none changes nothing."""
         points: defaultdict[tuple[str, Figure], list[tuple[float, float]]] = defaultdict(list)
         for sample in told:
-            for key, figure, value in _points(sample):
+            for key, figure, value in run_points(sample):
                 if value is not None:
                     points[key, figure].append((sample.time, value))
         for curve, found in points.items():
@@ -48,6 +45,11 @@ class CardFigures:
     def series(self, key: str, figure: Figure) -> Series | None:
         """The curve of a card; None if it has never shown this figure."""
         return self._series.get((key, figure))
+
+    @property
+    def all(self) -> dict[tuple[str, Figure], Series]:
+        """Every curve there is, by card and figure."""
+        return self._series
 
     def has(self, figure: Figure, keys: Iterable[str]) -> bool:
         """Whether any of these cards has shown this figure."""
@@ -63,6 +65,7 @@ class CardFigures:
         series = self.series(key, figure)
         if series is None:
             return None
+        series = series.nearest(time)
         times = series.column("time")
         place = int(np.searchsorted(times, time, side="right")) - 1
         if place < 0 or time - float(times[place]) > self.longest_gap(key, figure):
@@ -74,19 +77,3 @@ class CardFigures:
         if found is None:
             found = self._series[key, figure] = Series("time", "value", by="value", along="time", most=MOST_POINTS)
         return found
-
-
-def _points(sample: AnySample) -> Iterator[Point]:
-    match sample:
-        case Fast():
-            for card in sample.cards:
-                yield card.card, "memory", _bytes(card.memory_used_mib)
-                yield card.card, "utilisation", card.utilisation_percent
-                yield card.card, "power", card.power_w
-        case Host():
-            yield HOST, "memory", _bytes(sample.memory_used_mib)
-            yield HOST, "utilisation", sample.cpu_percent
-
-
-def _bytes(mib: float | None) -> float | None:
-    return None if mib is None else mib * MIB

@@ -11,7 +11,7 @@ from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.memory import MemorySeries
 from gpu_studio.runs.results.run_cards import run_cards, uses_cards
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.train.card_figures import HOST, Figure
+from gpu_studio.ui.models.devices.sample_points import HOST, Figure
 from gpu_studio.ui.models.train.card_record import CardRecord
 from gpu_studio.ui.models.train.memory_now import memory_now
 from gpu_studio.ui.models.train.readout import NONE_YET, DeviceTable
@@ -76,8 +76,11 @@ def _used(series: MemorySeries | None, time: float | None) -> float | None:
     """The bytes in use at a moment, or the newest."""
     if series is None or not len(series.times):
         return None
-    place = len(series.times) if time is None else int(np.searchsorted(series.times, time, side="right"))
-    return float(series.current[place - 1]) if place else None
+    if time is None:
+        return float(series.current[-1])
+    known = series.series.nearest(time)
+    place = int(np.searchsorted(known.column("time"), time, side="right"))
+    return float(known.column("current")[place - 1]) if place else None
 
 
 def _text(value: float | None, place: int, unit: str) -> str:

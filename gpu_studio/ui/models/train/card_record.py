@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from gpu_studio.hardware.picture import Picture
 from gpu_studio.hardware.samples import AnySample, CardFacts, Cards, SampleError, decode
+from gpu_studio.runs.reading.bookmarks import Bookmarks
 from gpu_studio.runs.reading.lines import LineTail
 from gpu_studio.runs.steady import SteadyClock
 from gpu_studio.ui.models.train.card_events import CardEvents
@@ -49,6 +50,8 @@ class CardRecord(QObject):
         self.over = False
         self._told_revision = 0
         self._ending = False
+        self.path = path
+        self.bookmarks = Bookmarks()
         self._tail = LineTail(path)
         self._slices = Slices(SLICE_MS)
         # Like that of the events, so that the curves of both stand above each other whatever is done to the clock.
@@ -119,17 +122,9 @@ class CardRecord(QObject):
             self._tell()
 
     def _read_chunk(self, size: int) -> bool:
-        self.take(*self._samples(self._tail.read(size)))
+        self.take(*samples_in(self._tail.read(size), self._clock))
+        self.bookmarks.note(self._clock, self._tail.told)
         return self._tail.waiting
-
-    def _samples(self, lines: Iterable[bytes]) -> Iterator[AnySample]:
-        for line in lines:
-            if line.startswith(_WANTED):
-                # What is no sample is half a line, as a full disk leaves it.
-                with suppress(SampleError):
-                    if (sample := decode(line)) is not None:
-                        time = self._clock.at(sample.time)
-                        yield sample if time == sample.time else replace(sample, time=time)
 
     def _end(self) -> None:
         self.close()
@@ -142,3 +137,14 @@ class CardRecord(QObject):
         if self.revision != self._told_revision:
             self._told_revision = self.revision
             self.caught_up.emit()
+
+
+def samples_in(lines: Iterable[bytes], clock: SteadyClock) -> Iterator[AnySample]:
+    """What is drawn of the samples in these lines, by the times of this clock."""
+    for line in lines:
+        if line.startswith(_WANTED):
+            # What is no sample is half a line, as a full disk leaves it.
+            with suppress(SampleError):
+                if (sample := decode(line)) is not None:
+                    time = clock.at(sample.time)
+                    yield sample if time == sample.time else replace(sample, time=time)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gpu_studio.runs.events import Finished
 from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.wording import UNKNOWN
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.train.eta import UNKNOWN
 from gpu_studio.ui.units import duration
 
 _SEPARATOR = " · "
@@ -42,8 +42,9 @@ def _left(history: History, left: str) -> str:
 
 def _finished(history: History, event: Finished) -> str:
     place = _place(history, short=True)
+    # That it is finished stands beside this already.
     how = {
-        "completed": "finished",
+        "completed": "",
         "early_stopping": f"stopped early, after {place}",
         "stopped": f"stopped in {place}, with a checkpoint",
         "stopped_now": f"stopped in {place}, without a checkpoint",
@@ -51,6 +52,8 @@ def _finished(history: History, event: Finished) -> str:
     test = _test_figures(event.metrics)
     # As everywhere else: with what the trainer took to start.
     took = duration(event.seconds if history.seconds is None else history.seconds)
+    if not how:
+        return _SEPARATOR.join((*test, f"took {took}"))
     return f"{how}: {_SEPARATOR.join((*test, took))}" if test else f"{how}, after {took}"
 
 

@@ -11,6 +11,7 @@ from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
 from gpu_studio.runs.commands import Action, send
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import TERMINAL, AnyEvent, Checkpoint, State, StateChanged, Steps
+from gpu_studio.runs.reading.bookmarks import Bookmarks
 from gpu_studio.runs.reading.gathering import FREQUENT
 from gpu_studio.runs.reading.glimpse import SMALLEST, Glimpse
 from gpu_studio.runs.reading.history import History
@@ -42,7 +43,8 @@ class LiveRun(QObject):
     standing still; `reading` says that it is not all read yet, and `share_read` how much is. Of a long run a glimpse
     comes first: the shape of its curves, and its newest figures. Until `loaded`, or such a glimpse, `state` is None.
     While the trainer lives, new events are read ten times a second, and twice a second it is asked whether the trainer
-    lives at all. What was recorded of the machine is in `record`, which is read a little beyond the end.
+    lives at all. What was recorded of the machine is in `record`, which is read a little beyond the end. `bookmarks`
+    say where in the events which moment stands.
 
     `changed` says that events were read, once a slice; `state_changed` brings the new state; `waiting_changed` that
     `waiting_for` is another; `ended` comes once; `status` has something to say to the person. Where the directory can
@@ -63,6 +65,7 @@ class LiveRun(QObject):
         self.calls = Calls()
         self.log = RunLog()
         self.record = CardRecord(run.hardware_file, self)
+        self.bookmarks = Bookmarks()
         self.stopper: Stopper | None = None
         self.problem = ""
         self._whole = History()
@@ -205,6 +208,7 @@ class LiveRun(QObject):
 
     def _read_chunk(self, size: int) -> bool:
         self._take(self._tail.read(size))
+        self.bookmarks.note(self._whole.clock, self._tail.told)
         return self._tail.waiting
 
     def _look_ahead(self, glimpse: Glimpse) -> None:
@@ -223,6 +227,7 @@ class LiveRun(QObject):
     def _show_seen(self, glimpse: Glimpse) -> None:
         self._seen = seen = glimpse.history()
         self._whole.foresee(seen)
+        self.bookmarks.foresee(glimpse.bookmarks)
         calls = Calls()
         calls.add_all(glimpse.steps)
         self.calls.foresee(calls)

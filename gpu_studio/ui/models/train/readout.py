@@ -115,5 +115,6 @@ def _pace_rows(history: History, calls: Calls, time: float) -> tuple[Row, ...]:
 
 def _at(series: Series, column: str, time: float) -> float | None:
     """The newest value of a column that was known at `time`; None if none was."""
+    series = series.nearest(time)
     index = int(np.searchsorted(series.column("time"), time, side="right")) - 1
     return float(series.column(column)[index]) if index >= 0 else None

@@ -19,12 +19,11 @@ LOOK_MS: Final = 1000
 class RunConcerns(QObject):
     """`concerns` are those that hold and that nobody has dismissed, the gravest first. `changed` says they are others.
 
-    What begins and what is over stands in the run's log; what begins is also a mark on the time axis. `begun(text)`
-    says the gravest in a line when one is new. One that was dismissed comes back only after it was over.
+    What begins and what is over stands in the run's log; what begins is also a mark on the time axis. One that was
+    dismissed comes back only after it was over.
     """
 
     changed = Signal()
-    begun = Signal(str)
 
     def __init__(self, parent: QObject | None = None, clock: Callable[[], float] = time.time) -> None:
         super().__init__(parent)
@@ -69,18 +68,16 @@ class RunConcerns(QObject):
         now = self._clock()
         cards = self._cards.sights(run.history.devices, now)
         before, self._standing = self._standing, concerns_of(run.history, cards, now=now, before=self._standing)
-        new = self._tell(run, before)
+        self._tell(run, before)
         self._show()
-        if new:
-            self.begun.emit(self.words)
 
     def dismiss(self, concern: Concern) -> None:
         """Show this no more for as long as it holds."""
         self._dismissed.add((concern.key, concern.since))
         self._show()
 
-    def _tell(self, run: LiveRun, before: tuple[Concern, ...]) -> bool:
-        """Tell the log what is new and what is over; whether anything is new."""
+    def _tell(self, run: LiveRun, before: tuple[Concern, ...]) -> None:
+        """Tell the log what is new and what is over."""
         known, standing = ({each.key for each in some} for some in (before, self._standing))
         new = [each for each in self._standing if each.key not in known]
         for concern in new:
@@ -89,7 +86,6 @@ class RunConcerns(QObject):
         for concern in before:
             if concern.key not in standing and not concern.told and run.live:
                 run.log.say(self._clock(), "info", f"over: {concern.text}")
-        return bool(new)
 
     def _show(self) -> None:
         shown = tuple(each for each in self._standing if (each.key, each.since) not in self._dismissed)

@@ -58,6 +58,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
         self._backdrop = Backdrop(tokens)
         super().__init__(parent, useOpenGL=False)
         self._nothing = nothing
+        self._hint = ""
         self._time = time
         self._curves: list[PlotCurve] = []
         self._line_width = self._pixel_ratio()
@@ -127,6 +128,12 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
         """Say this from the next `redraw` on where no curve has a point in sight."""
         self._nothing = words
 
+    def set_hint(self, words: str) -> None:
+        """Say this in a corner of the curves from now on; nothing where it is empty."""
+        if words != self._hint:
+            self._hint = words
+            self._note(some=not self._backdrop.empty)
+
     def set_marks(self, marks: Sequence[Marks], spans: Sequence[Span] = ()) -> None:
         """Show these moments and whiles."""
         self._backdrop.marks, self._backdrop.spans = marks, spans
@@ -159,8 +166,9 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
         return NONE_ABOVE_ZERO if any(curve.shown and curve.left_out for curve in self._curves) else self._nothing
 
     def _note(self, *, some: bool) -> None:
-        """Say it where some values have no place on the axis."""
-        note = SOME_NOT_ABOVE_ZERO if some and any(curve.shown and curve.left_out for curve in self._curves) else ""
+        """Say what there is to say, and where some values have no place on the axis."""
+        left_out = some and any(curve.shown and curve.left_out for curve in self._curves)
+        note = " · ".join(filter(None, (self._hint, SOME_NOT_ABOVE_ZERO if left_out else "")))
         if note != self._backdrop.note:
             self._backdrop.note = note
             self._repaint_backdrop()

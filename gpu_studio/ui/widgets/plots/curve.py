@@ -11,8 +11,12 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtGui import QColor, QPen
 
+from gpu_studio.runs.reading.pyramid import Pyramid, Sums
+from gpu_studio.runs.reading.series import Near, Series
 from gpu_studio.ui.theme.tokens import Tokens
-from gpu_studio.ui.widgets.plots.decimate import Array, Curve, decimate_between, visible
+from gpu_studio.ui.widgets.plots.decimate import Array, Curve, two_a_column, visible
+from gpu_studio.ui.widgets.plots.part import Part, spliced
+from gpu_studio.ui.widgets.plots.remembered import Remembered, extremes, means
 from gpu_studio.ui.widgets.plots.scale import Scale
 from gpu_studio.ui.widgets.plots.sight import Flags, Sight
 from gpu_studio.ui.widgets.plots.smooth import column_means, smooth
@@ -61,6 +65,11 @@ class PlotCurve:
         self.heading = ""
         self.left_out = False
         self._times, self._values, self._origin = _NOTHING, _NOTHING, 0.0
+        self._pyramid: Pyramid | None = None
+        self._near: Near | None = None
+        self._extremes, self._means = Remembered(extremes), Remembered(means)
+        self._drawn: tuple[object, ...] = ()
+        self._range: tuple[float, float] | None = None
         self._line = pg.PlotCurveItem(connect="all", antialias=False, skipFiniteCheck=True)
         self._dots = pg.ScatterPlotItem(size=_DOT, pxMode=True, pen=None) if style.dots else None
 
@@ -76,8 +85,14 @@ class PlotCurve:
 
     @property
     def series(self) -> tuple[Array, Array]:
-        """Its times in seconds since 1970, shape (points,), and as many values."""
-        return self._times, self._values
+        """Its times in seconds since 1970, shape (points,), and as many values; what is near point by point."""
+        parts = self._parts()
+        if len(parts) == 1:
+            return self._times, self._values
+        times, values = zip(
+            *((part.times[part.low : part.high], part.values[part.low : part.high]) for part in parts), strict=True
+        )
+        return np.concatenate(times), np.concatenate(values)
 
     @property
     def strokes(self) -> tuple[Array, Array, Flags]:
@@ -103,9 +118,14 @@ class PlotCurve:
         if self._dots is not None:
             self._dots.setBrush(QColor(self.style.colour(tokens)))
 
-    def set_series(self, times: Array, values: Array, origin: float) -> None:
-        """Take sorted times, shape (points,), and as many values. The arrays are read when the curve is drawn."""
+    def set_series(self, times: Array, values: Array, origin: float, series: Series | None = None) -> None:
+        """Take sorted times, shape (points,), and as many values. The arrays are read when the curve is drawn.
+
+        Where they come from a `series`, a long curve is drawn without a look at every point, and what is near of it,
+        point by point.
+        """
         self._times, self._values, self._origin = times, values, origin
+        self._pyramid, self._near = (None, None) if series is None else (series.pyramid, series.near)
 
     def forget(self) -> None:
         """Have no points."""
@@ -113,10 +133,22 @@ class PlotCurve:
 
     def draw(self, sight: Sight, scale: Scale) -> tuple[float, float] | None:
         """Draw what is in sight. Returns its lowest and highest height, if any. `left_out`: a value had no height."""
+        wanted = self._version(sight, scale)
+        if self._pyramid is None or wanted != self._drawn:
+            self._drawn, self._range = wanted, self._draw(sight, scale)
+        return self._range
+
+    def _version(self, sight: Sight, scale: Scale) -> tuple[object, ...]:
+        """What is drawn changes exactly with this, where a pyramid tells how much there is."""
+        series = self._pyramid, self._pyramid.total if self._pyramid is not None else 0, self._near
+        return *series, sight.window, sight.columns, sight.ruler, scale, self.smoothing, self._origin, self.longest_gap
+
+    def _draw(self, sight: Sight, scale: Scale) -> tuple[float, float] | None:
         x, y = self._thinned(sight)
         heights = scale.heights(y)
         drawable = np.isfinite(heights)
         self.left_out = len(heights) > 0 and not bool(drawable.all())
+        # A copy in any case: the series goes on in the same memory.
         x, heights = x[drawable], heights[drawable]
         connect = self._connections(x, sight)
         places = sight.ruler.places(x - self._origin)
@@ -139,23 +171,33 @@ class PlotCurve:
 
     def _missing(self, sight: Sight) -> Array:
         """When values in sight were no numbers."""
-        times, values = self._seen(sight.edges)
-        return times[~np.isfinite(values)]
+        start, end = (sight.edges[[0, -1]] + self._origin).tolist()
+        return np.concatenate([part.missing(start, end) for part in self._parts()])
 
-    def _seen(self, edges: Array) -> Curve:
-        return visible(self._times, self._values, float(edges[0]) + self._origin, float(edges[-1]) + self._origin)
+    def _parts(self) -> list[Part]:
+        return spliced(self._times, self._values, self._pyramid, self._near)
 
     def _thinned(self, sight: Sight) -> Curve:
         if self.smoothing > 0:
             return self._smoothed(sight)
-        return decimate_between(*self._seen(sight.edges), sight.edges + self._origin)
+        edges, parts = sight.edges + self._origin, self._parts()
+        if len(parts) == 1 and _count(parts[0], edges) > 2 * sight.columns:
+            return self._extremes.curve(parts[0], edges)
+        return two_a_column(*_joined([part.candidates(edges) for part in parts], edges), edges)
 
     def _smoothed(self, sight: Sight) -> Curve:
         # The average is begun some columns before the view, so that it does not depend on where the view begins.
         edges = sight.split(max(sight.columns // _SMOOTH_COLUMN_PIXELS, 1), _WARM_UP_COLUMNS) + self._origin
-        x, y = column_means(*self._seen(edges - self._origin), edges)
+        x, y = self._column_means(edges)
         start, end = sight.edges[[0, -1]] + self._origin
         return visible(x, smooth(y, self.smoothing), float(start), float(end))
+
+    def _column_means(self, edges: Array) -> Curve:
+        parts = self._parts()
+        if len(parts) == 1 and _count(parts[0], edges) > len(edges) + 2:
+            return self._means.curve(parts[0], edges)
+        sums = zip(*(part.sums(edges) for part in parts), strict=True)
+        return column_means(Sums(*(np.concatenate(each) for each in sums)), edges)
 
     def _draw_dots(self, x: Array, y: Array, columns: int) -> None:
         if self._dots is not None:
@@ -166,3 +208,17 @@ class PlotCurve:
 def _passes(places: Array, sight: Sight) -> bool:
     """Whether a line runs through the window without a point in it."""
     return len(places) > 1 and bool(places[0] <= sight.window.start and places[-1] >= sight.window.end)
+
+
+def _count(part: Part, edges: Array) -> int:
+    """How many points are in view."""
+    first, last = part.places(float(edges[0]), float(edges[-1]))
+    return last - first
+
+
+def _joined(parts: list[Curve], edges: Array) -> Curve:
+    """The parts behind each other, with one point at most on either side of the edges."""
+    if len(parts) == 1:
+        return parts[0]
+    x, y = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return visible(x, y, float(edges[0]), float(edges[-1]))

@@ -20,20 +20,28 @@ def decimate(x: Array, y: Array, start: float, end: float, columns: int) -> Curv
     The view from `start` to `end` is `columns` (1 or more) pixels wide; `x` is sorted and as long as `y`. Values that
     are not finite are left out. At most `2 * columns + 2` points are left of those inside the view.
     """
-    return decimate_between(x, y, np.linspace(start, end, columns + 1))
+    return two_a_column(*finite_points(x, y), np.linspace(start, end, columns + 1))
 
 
-def decimate_between(x: Array, y: Array, edges: Array) -> Curve:
-    """The same, where the pixel columns begin and end at `edges`, sorted and of the shape (columns + 1,)."""
+def finite_points(x: Array, y: Array) -> Curve:
+    """The points whose value is finite."""
     finite = np.isfinite(y)
-    if not finite.all():
-        x, y = x[finite], y[finite]
-    if len(x) <= 2 * (len(edges) - 1):
+    return (x, y) if finite.all() else (x[finite], y[finite])
+
+
+def two_a_column(x: Array, y: Array, edges: Array) -> Curve:
+    """The same of finite points, where the columns begin and end at `edges`, sorted and of the shape (columns + 1,)."""
+    return (x, y) if len(x) <= 2 * (len(edges) - 1) else extremes_between(x, y, edges)
+
+
+def extremes_between(x: Array, y: Array, edges: Array, *, first: bool = True) -> Curve:
+    """The same however few points there are; the first of all need not be left."""
+    if not len(x):
         return x, y
     starts = column_starts(x, edges)
     counts = np.diff(np.append(starts, len(y)))
     kept = np.zeros(len(x), dtype=np.bool_)
-    kept[[0, -1]] = True
+    kept[0], kept[-1] = first, True
     kept[_first_equal(y, np.minimum.reduceat(y, starts), starts, counts)] = True
     kept[_first_equal(y, np.maximum.reduceat(y, starts), starts, counts)] = True
     return x[kept], y[kept]

@@ -2,67 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from PySide6.QtCore import QLineF, QPointF, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
-from gpu_studio.ui.theme.palette import mix
-from gpu_studio.ui.theme.tokens import Tokens
-from gpu_studio.ui.widgets.plots.curve import Style
+from gpu_studio.ui.widgets.plots.legend_entry import Entry, Place, paint_entry
+from gpu_studio.ui.widgets.plots.legend_places import BETWEEN, CLOSEST, count_width, entry_width, find_places
 
-_LINE = 2.0
 _LEAST, _ENOUGH = 80, 160
-# From the roomiest form to the closest: how long the piece of line is, and what is between two entries.
-_SAMPLES = (22, 22, 16, 11, 8)
-_GAPS = (6, 6, 5, 4, 3)
-_BETWEEN = (16, 16, 9, 6, 4)
-_DEVICE = re.compile(r"[A-Z]+[: ](\d.*)")
-ABOUT = "Click a name to hide or show its curve, double click for this one only. Keys: arrows, Space, Return."
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A curve's name, how it looks, and its newest value as text (or nothing). `fixed` ones cannot be hidden here."""
-
-    name: str
-    style: Style
-    value: str = ""
-    fixed: bool = False
-
-    @property
-    def text(self) -> str:
-        """What stands beside the piece of line."""
-        return f"{self.name} {self.value}".rstrip()
-
-    @property
-    def short(self) -> str:
-        """The number of a device, as `0–3` of `GPU:0–3`; all else keeps its name."""
-        found = _DEVICE.fullmatch(self.name)
-        return found[1] if found else self.name
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where an entry is drawn, in how many words, beside a piece of line of `sample` pixels and a `gap`."""
-
-    entry: Entry
-    words: str
-    left: int
-    width: int
-    sample: int
-    gap: int
+ABOUT = (
+    "Click a name to hide or show its curve, double click for this one only, right click for a list of all. "
+    "Keys: arrows, Space, Return; Down opens the list."
+)
 
 
 class Legend(QWidget):
     """A row of entries, in as few words as there is room for; its accessible name tells them all.
 
-    Once it is `switchable`, entries can be hidden and shown with the mouse and the keys: `hidden_changed` says so.
+    Those for which there is no room are counted at the end, as `+5`; the tooltip names them. Once it is `switchable`,
+    entries can be hidden and shown with the mouse and the keys, those left out in a menu: `hidden_changed` says so.
     """
 
     hidden_changed = Signal()
@@ -76,7 +38,8 @@ class Legend(QWidget):
         self._hidden: frozenset[str] = frozenset()
         self._before: frozenset[str] = frozenset()
         self._doubled = self._switchable = False
-        self._current = 0
+        self._current, self._lines = 0, 1
+        self._known: tuple[object, list[Place]] | None = None
         self.setFont(font("caption"))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self.update)
@@ -124,26 +87,70 @@ class Legend(QWidget):
         self._hide(self._hidden - others - {name} if alone else (self._hidden | others) - {name})
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """One line, as wide as the entries ever were."""
-        return QSize(self._wanted, self.fontMetrics().height() + 4)
+        """As many lines as it may have, as wide as the entries ever were."""
+        return QSize(self._wanted, self._lines * self._line_height())
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Room for one short entry, or for several in the closest form."""
-        closest = min(self._total(len(_SAMPLES) - 1), self._wanted)
+        closest = min(self._total(CLOSEST), self._wanted)
         return QSize(min(max(_LEAST, closest), _ENOUGH), self.sizeHint().height())
+
+    def set_lines(self, lines: int) -> None:
+        """Have room for so many lines of entries, one over the other."""
+        if lines != self._lines:
+            self._lines = lines
+            self.updateGeometry()
+            self.update()
 
     def places(self) -> list[Place]:
         """Where the entries are drawn: in the first form in which all have room, else as many as have room."""
-        fits = (form for form in range(len(_SAMPLES)) if self._total(form) - _BETWEEN[form] <= self.width() + 1)
-        form = next(fits, len(_SAMPLES) - 1)
-        found, left = [], 0
-        for entry in self._entries:
-            width = self._width(entry, form)
-            if left + width > self.width() + 1:
-                break
-            found.append(Place(entry, _words(entry, form), left, width, _SAMPLES[form], _GAPS[form]))
-            left += width + _BETWEEN[form]
-        return found
+        given = self._entries, self.width(), self._lines, self.fontMetrics().averageCharWidth()
+        if self._known is None or self._known[0] != given:
+            self._known = given, find_places(self._entries, self.fontMetrics(), self.width(), self._lines)
+        return self._known[1]
+
+    @property
+    def left_out(self) -> tuple[Entry, ...]:
+        """The entries for which there is no room now."""
+        return self._entries[len(self.places()) :]
+
+    def menu(self) -> QMenu:
+        """All that can be hidden, to be hidden and shown one by one; it goes when it is closed."""
+        menu = QMenu("Curves", self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for entry in self._free:
+            action = menu.addAction(entry.text)
+            action.setCheckable(True)
+            action.setChecked(entry.name not in self._hidden)
+            action.triggered.connect(lambda _on, name=entry.name: self.toggle(name))
+        menu.addSeparator()
+        every = menu.addAction("Show all")
+        every.setEnabled(any(entry.name in self._hidden for entry in self._free))
+        every.triggered.connect(lambda: self._hide(self._hidden - {entry.name for entry in self._free}))
+        return menu
+
+    @property
+    def _free(self) -> list[Entry]:
+        return [entry for entry in self._entries if not entry.fixed]
+
+    def _around(self, place: Place) -> QRect:
+        line = self._room(place.line)
+        return QRect(place.left, line.top(), place.width, line.height())
+
+    def _room(self, line: int) -> QRect:
+        return QRect(0, line * self._line_height(), self.width(), self._line_height())
+
+    def _line_height(self) -> int:
+        return self.fontMetrics().height() + 4
+
+    def _count_room(self) -> QRect:
+        """Where the number of those left out stands; nowhere if there are none."""
+        if not (count := len(self.left_out)):
+            return QRect()
+        places = self.places()
+        left = places[-1].left + places[-1].width + BETWEEN[CLOSEST] if places else 0
+        line = self._room(places[-1].line if places else 0)
+        return QRect(left, line.top(), count_width(count, self.fontMetrics()), line.height())
 
     def _hide(self, hidden: frozenset[str]) -> None:
         self._hidden = hidden
@@ -166,10 +173,7 @@ class Legend(QWidget):
             self.updateGeometry()
 
     def _total(self, form: int) -> int:
-        return sum(self._width(entry, form) + _BETWEEN[form] for entry in self._entries)
-
-    def _width(self, entry: Entry, form: int) -> int:
-        return _SAMPLES[form] + _GAPS[form] + self.fontMetrics().horizontalAdvance(_words(entry, form))
+        return sum(entry_width(entry, form, self.fontMetrics()) + BETWEEN[form] for entry in self._entries)
 
     # What a person does
 
@@ -182,6 +186,8 @@ class Legend(QWidget):
         place = self._under(event)
         if self._doubled:
             self._doubled = False
+        elif self._switchable and self._count_room().contains(event.position().toPoint()):
+            self._open_menu(self._count_room().bottomLeft())
         elif place is not None and event.button() == Qt.MouseButton.LeftButton:
             self._before = self._hidden
             self.toggle(place.entry.name)
@@ -195,7 +201,7 @@ class Legend(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """Go from entry to entry; hide, show, and isolate."""
-        free = [entry for entry in self._entries if not entry.fixed]
+        free = self._free
         step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
         if not self._switchable or not free:
             super().keyPressEvent(event)
@@ -207,70 +213,57 @@ class Legend(QWidget):
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self._before = self._hidden
             self.isolate(free[self._current % len(free)].name)
+        elif event.key() == Qt.Key.Key_Down:
+            self._open_menu(QPoint(self._count_room().left(), self.height()))
         else:
             super().keyPressEvent(event)
 
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802 - Qt's name
+        """List all that can be hidden."""
+        if self._switchable and self._free:
+            self._open_menu(event.pos())
+        else:
+            super().contextMenuEvent(event)
+
+    def event(self, event: QEvent) -> bool:
+        """Name in the tooltip what there is no room for now."""
+        if event.type() == QEvent.Type.ToolTip:
+            missing = ", ".join(entry.text for entry in self.left_out)
+            told = f"Not in sight here: {missing}." if missing else ""
+            self.setToolTip("\n".join(filter(None, (told, ABOUT if self._switchable else ""))))
+        return super().event(event)
+
+    def _open_menu(self, at: QPoint) -> None:
+        self.menu().popup(self.mapToGlobal(at))
+
     def _under(self, event: QMouseEvent) -> Place | None:
-        x = event.position().x()
-        hits = (place for place in self.places() if place.left - 4 <= x <= place.left + place.width + 4)
+        at = event.position().toPoint()
+        hits = (place for place in self.places() if self._around(place).adjusted(-4, 0, 4, 0).contains(at))
         found = next(hits, None) if self._switchable else None
         return None if found is None or found.entry.fixed else found
 
     # Drawing
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw the entries that fit, from the left."""
+        """Draw the entries that fit, from the left, and how many there are besides."""
         del event
         painter = QPainter(self)
-        free = [entry for entry in self._entries if not entry.fixed]
+        free, current = self._free, None
+        if self.hasFocus() and free:
+            current = free[self._current % len(free)]
         for place in self.places():
-            paint_entry(painter, self._theme.tokens, place, self.rect(), hidden=place.entry.name in self._hidden)
-            if self.hasFocus() and free and place.entry is free[self._current % len(free)]:
-                painter.setPen(QColor(self._theme.tokens.accent))
-                around = QRect(place.left, 0, place.width, self.height()).adjusted(-2, 0, 2, 0)
-                painter.drawRoundedRect(around.intersected(self.rect()).adjusted(0, 0, -1, -1), 4, 4)
+            hidden = place.entry.name in self._hidden
+            paint_entry(painter, self._theme.tokens, place, self._room(place.line), hidden=hidden)
+            if place.entry is current:
+                self._paint_focus(painter, self._around(place))
+        if missing := self.left_out:
+            room = self._count_room()
+            painter.setPen(QColor(self._theme.tokens.muted))
+            painter.drawText(room, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, f"+{len(missing)}")
+            if any(entry is current for entry in missing):
+                self._paint_focus(painter, room)
 
-
-def paint_entry(painter: QPainter, tokens: Tokens, place: Place, room: QRect, *, hidden: bool = False) -> None:
-    """Draw an entry in the height of `room`: a hidden one struck out, its line short and faint."""
-    middle, style = room.center().y() + 0.5, place.entry.style
-    colour = mix(tokens.muted, tokens.surface, 0.5) if hidden else style.colour(tokens)
-    pen = QPen(QColor(colour), 1.0 if hidden else _LINE)
-    pen.setCapStyle(Qt.PenCapStyle.FlatCap)
-    if style.dash:
-        pen.setDashPattern([part / _LINE for part in style.dash])
-    painter.setPen(pen)
-    painter.drawLine(QLineF(place.left, middle, place.left + place.sample, middle))
-    if style.dots and not hidden:
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setBrush(pen.color())
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.drawEllipse(QPointF(place.left + place.sample / 2, middle), 3.5, 3.5)
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-    _paint_words(painter, tokens, place, room, hidden=hidden)
-
-
-def _paint_words(painter: QPainter, tokens: Tokens, place: Place, room: QRect, *, hidden: bool) -> None:
-    usual = painter.font()
-    if hidden:
-        struck = QFont(usual)
-        struck.setStrikeOut(True)
-        painter.setFont(struck)
-    painter.setPen(QColor(tokens.muted))
-    words = QRect(place.left + place.sample + place.gap, room.top(), place.width, room.height())
-    painter.drawText(words, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, place.words)
-    painter.setFont(usual)
-
-
-def laid_out(entries: Sequence[Entry], metrics: QFontMetrics, left: int) -> list[Place]:
-    """The places of entries in full, one after the other from `left` on."""
-    found = []
-    for entry in entries:
-        width = _SAMPLES[0] + _GAPS[0] + metrics.horizontalAdvance(entry.text)
-        found.append(Place(entry, entry.text, left, width, _SAMPLES[0], _GAPS[0]))
-        left += width + _BETWEEN[0]
-    return found
-
-
-def _words(entry: Entry, form: int) -> str:
-    return (entry.text, entry.name, *[entry.short] * 3)[form]
+    def _paint_focus(self, painter: QPainter, around: QRect) -> None:
+        painter.setPen(QColor(self._theme.tokens.accent))
+        ring = around.adjusted(-2, 0, 2, 0).intersected(self.rect())
+        painter.drawRoundedRect(ring.adjusted(0, 0, -1, -1), 4, 4)

@@ -15,7 +15,8 @@ from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.widgets.plots.backdrop import Backdrop
 from gpu_studio.ui.widgets.plots.canvas import BOTTOM_WITH_TIMES, LEFT, TOP, Canvas
 from gpu_studio.ui.widgets.plots.curve import PlotCurve
-from gpu_studio.ui.widgets.plots.legend import Entry, laid_out, paint_entry
+from gpu_studio.ui.widgets.plots.legend_entry import Entry, paint_entry
+from gpu_studio.ui.widgets.plots.legend_places import laid_out
 from gpu_studio.ui.widgets.plots.sight import Flags
 
 SHARPNESS: Final = 2

@@ -57,6 +57,8 @@ class StepRuler(Ruler):
     `steps` had been trained at `times` (seconds since 1970), both shape (points,) with at least one, and sorted. In
     between they are taken to pass evenly; before the first and after the last nothing passes. So what takes time but
     trains nothing, as a pause does, takes no room. Places count from the step `first`.
+
+    Where more is known of a while, `near` has its times and steps, which then count.
     """
 
     times: Array
@@ -64,6 +66,7 @@ class StepRuler(Ruler):
     origin: float
     first: float
     per: float = 1.0
+    near: tuple[Array, Array] | None = None
 
     @property
     def least(self) -> float:
@@ -72,11 +75,12 @@ class StepRuler(Ruler):
 
     def places(self, seconds: Array) -> Array:
         """The steps, or epochs, trained at each moment, less those before the first."""
-        return (between(seconds + self.origin, self.times, self.steps) - self.first) / self.per
+        return (_closely(seconds + self.origin, self.times, self.steps, self.near) - self.first) / self.per
 
     def seconds(self, places: Array) -> Array:
         """When so much had been trained."""
-        return between(places * self.per + self.first, self.steps, self.times) - self.origin
+        near = None if self.near is None else (self.near[1], self.near[0])
+        return _closely(places * self.per + self.first, self.steps, self.times, near) - self.origin
 
     def ticks(self, start: float, end: float, count: int) -> list[Tick]:
         """Round steps or epochs, named as they are counted over the whole training."""
@@ -97,6 +101,14 @@ def between(x: Array, known: Array, values: Array) -> Array:
     width = high - low
     share = np.divide(x - low, width, out=np.zeros_like(x), where=width > 0)
     return values[left] + np.maximum(share, 0.0) * (values[right] - values[left])
+
+
+def _closely(x: Array, known: Array, values: Array, near: tuple[Array, Array] | None) -> Array:
+    found = between(x, known, values)
+    if near is not None and len(near[0]):
+        inside = (x >= near[0][0]) & (x <= near[0][-1])
+        found[inside] = between(x[inside], *near)
+    return found
 
 
 class StepClock:

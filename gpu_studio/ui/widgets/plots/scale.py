@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpu_studio.runs.round_numbers import binary_step
 from gpu_studio.ui.widgets.plots import ticks
 from gpu_studio.ui.widgets.plots.decimate import Array
 from gpu_studio.ui.widgets.plots.ticks import Tick
@@ -53,7 +54,7 @@ def _fit_log(low: float, high: float, rows: int) -> tuple[float, float]:
 def _fit_bytes(low: float, high: float, rows: int) -> tuple[float, float]:
     """From zero to a round number of bytes."""
     del low
-    step = ticks.binary_step(max(high, 1.0), rows)
+    step = binary_step(max(high, 1.0), rows)
     return 0.0, max(math.ceil(high / step), 1) * step
 
 

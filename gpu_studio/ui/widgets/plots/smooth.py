@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpu_studio.runs.reading.pyramid import Sums
 from gpu_studio.ui.widgets.plots.decimate import Array, Curve, column_starts
 
 
-def column_means(x: Array, y: Array, edges: Array) -> Curve:
-    """The means of the points (x, y) in each column; empty columns are left out.
+def column_means(pieces: Sums, edges: Array) -> Curve:
+    """The means of what is in each column; empty columns are left out.
 
-    The columns begin and end at `edges`, shape (columns + 1,). `x` is sorted and as long as `y`. Points outside the
-    view and values that are not finite do not count.
+    The columns begin and end at `edges`, shape (columns + 1,). No piece reaches over an edge.
     """
-    first, last = np.searchsorted(x, edges[0], side="left"), np.searchsorted(x, edges[-1], side="right")
-    x, y = x[first:last], y[first:last]
-    finite = np.isfinite(y)
-    if not finite.all():
-        x, y = x[finite], y[finite]
-    if len(x) < len(edges):
-        return x, y
+    if len(pieces.x) < len(edges):
+        return pieces.x / pieces.points, pieces.y / pieces.points
+    return means_between(pieces, edges)
+
+
+def means_between(pieces: Sums, edges: Array) -> Curve:
+    """The same however few pieces there are."""
+    x = pieces.x / pieces.points
+    if not len(x):
+        return x, pieces.y
     starts = column_starts(x, edges)
-    counts = np.diff(np.append(starts, len(x)))
-    return np.add.reduceat(x, starts) / counts, np.add.reduceat(y, starts) / counts
+    summed_x, summed_y, points = (np.add.reduceat(each, starts) for each in pieces)
+    return summed_x / points, summed_y / points
 
 
 def smooth(y: Array, weight: float) -> Array:

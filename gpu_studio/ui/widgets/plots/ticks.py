@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import partial
 
+from gpu_studio.runs.round_numbers import (
+    binary_step,
+    digits_of,
+    multiples,
+    outward,
+    round_step,
+    time_step,
+    with_height,
+)
 from gpu_studio.ui.models.figures import UNITS, size_unit
 from gpu_studio.ui.units import THIN
 
-_TIME_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
+# What has more digits than this behind the point, or is as long as that before it, is written with a power of ten.
+_MOST_DIGITS, _LONG = 5, 1e6
+_MINUTE, _HOUR = 60, 3600
 _LOG_STEPS = ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))
 
 Tick = tuple[float, str]
 
 
-def round_step(span: float, count: int) -> float:
-    """The smallest of 1, 2, 2.5 or 5 times a power of ten that cuts `span` (above 0) into at most `count` parts."""
-    raw = span / max(count, 1)
-    power = 10.0 ** math.floor(math.log10(raw))
-    return power * next(factor for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if power * factor >= raw * (1 - 1e-9))
-
-
 def round_range(low: float, high: float, count: int) -> tuple[float, float]:
     """The range from `low` to `high` widened to whole steps, at most `count` or 2; an empty one gets some height."""
-    if high <= low:
-        low, high = low - (abs(low) * 0.1 or 0.5), high + (abs(high) * 0.1 or 0.5)
+    low, high = with_height(low, high)
     span, count = high - low, max(count, 2)  # one step can never hold a range that has zero inside
     while True:
         step = round_step(span, count)
-        first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+        first, last = outward(low, high, step)
         if last - first <= count:
             return first * step, last * step
         span = step * (count + 0.5)
@@ -38,9 +41,12 @@ def round_range(low: float, high: float, count: int) -> tuple[float, float]:
 def linear_ticks(low: float, high: float, count: int) -> list[Tick]:
     """Round values from `low` to `high`, about `count` of them, with as many digits as tell them apart."""
     step = round_step(high - low, count)
-    digits = max(0, -math.floor(math.log10(step) + 1e-9))
-    digits += round(step * 10**digits, 6) % 1 > 0
-    return [(value, _plain(value, digits)) for value in _multiples(low, high, step)]
+    digits = digits_of(step)
+    highest = max(abs(low), abs(high))
+    if digits > _MOST_DIGITS or highest >= _LONG:
+        apart = math.ceil(math.log10(highest / step)) + 1
+        return [(value, _power(value, apart)) for value in multiples(low, high, step)]
+    return [(value, _plain(value, digits)) for value in multiples(low, high, step)]
 
 
 def log_ticks(low: float, high: float, count: int) -> list[Tick]:
@@ -58,32 +64,28 @@ def log_ticks(low: float, high: float, count: int) -> list[Tick]:
     return [(float(power), _short(10.0**power)) for power in range(math.ceil(low), math.floor(high) + 1, stride)]
 
 
-def binary_step(span: float, count: int) -> float:
-    """The smallest power of two that cuts `span` bytes into at most `count` parts."""
-    return 2.0 ** math.ceil(math.log2(max(span / max(count, 1), 1.0)) - 1e-9)
-
-
 def binary_ticks(low: float, high: float, count: int) -> list[Tick]:
     """Round numbers of bytes, all in the one unit that suits the highest of them."""
     step = binary_step(high - low, count)
     name = size_unit(int(high))
     amount = UNITS[name]
     digits = next((digits for digits in range(3) if round(step / amount, digits) * amount == step), 2)
-    return [(value, f"{_plain(value / amount, digits)} {name}") for value in _multiples(low, high, step)]
+    return [(value, f"{_plain(value / amount, digits)} {name}") for value in multiples(low, high, step)]
 
 
 def time_ticks(start: float, end: float, count: int) -> list[Tick]:
-    """Round seconds, written as durations: `30 s`, `1 min 30 s`, `2 h`."""
-    step = _time_step(end - start, count)
-    digits = max(0, -math.floor(math.log10(step) + 1e-9))
-    return [(value, f"{value:.{digits}f} s" if digits else _moment(value)) for value in _multiples(start, end, step)]
+    """Round seconds, written as durations: `30 s`, `1 min 30 s`, `2 h`; late in a run as `2:00:05` where it takes that."""
+    step = time_step(end - start, count)
+    digits = digits_of(step)
+    written = (lambda value: f"{value:.{digits}f} s") if digits else partial(_moment, step=round(step))
+    return [(value, written(value)) for value in multiples(start, end, step)]
 
 
 def count_ticks(low: float, high: float, count: int) -> list[Tick]:
     """Round whole numbers from `low` to `high`, about `count` of them: `1 500`."""
     step = max(round_step(high - low, count), 1.0)
     step = 5.0 if step == 2.5 else step
-    return [(value, _plain(value, 0)) for value in _multiples(low, high, step)]
+    return [(value, _plain(value, 0)) for value in multiples(low, high, step)]
 
 
 def part_ticks(low: float, high: float, count: int) -> list[Tick]:
@@ -93,34 +95,32 @@ def part_ticks(low: float, high: float, count: int) -> list[Tick]:
 
 def clock_ticks(start: float, end: float, count: int, origin: float) -> list[Tick]:
     """Round moments of the local day between `start` and `end` seconds after `origin` (since 1970): `14:02:30`."""
-    step = _time_step(end - start, count)
+    step = time_step(end - start, count)
     shift = origin + (datetime.fromtimestamp(origin).astimezone().utcoffset() or timedelta()).total_seconds()
     pattern = "%H:%M:%S" if step < 60 else "%H:%M"
-    moments = (value - shift for value in _multiples(start + shift, end + shift, step))
+    moments = (value - shift for value in multiples(start + shift, end + shift, step))
     return [(at, datetime.fromtimestamp(origin + at).astimezone().strftime(pattern)) for at in moments]
 
 
-def _time_step(span: float, count: int) -> float:
-    raw = span / max(count, 1)
-    if raw < 1:
-        return round_step(span, count)
-    return next((step for step in _TIME_STEPS if step >= raw), math.ceil(raw / 86400) * 86400)
+def _moment(seconds: float, step: int) -> str:
+    """Whole seconds as `45 s`, `1 min 12 s`, `3 h 5 min`, `2 d 4 h`: the two largest units that are not zero.
+
+    Where the steps are finer than those, as a clock shows them: `1:40:05`, `2 d 4:10`.
+    """
+    days, hours, minutes, rest = _split(round(seconds))
+    if step < _MINUTE and (days or hours):
+        return f"{f'{days} d ' if days else ''}{hours}:{minutes:02}:{rest:02}"
+    if step < _HOUR and days:
+        return f"{days} d {hours}:{minutes:02}"
+    parts = [(days, "d"), (hours, "h"), (minutes, "min"), (rest, "s")]
+    return " ".join(f"{whole} {name}" for whole, name in parts if whole) or "0 s"
 
 
-def _moment(seconds: float) -> str:
-    """Whole seconds as `45 s`, `1 min 12 s`, `3 h 5 min`, `2 d 4 h`: the two largest units that are not zero."""
-    rest = round(seconds)
-    parts: list[tuple[int, str]] = []
-    for size, name in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
-        whole, rest = divmod(rest, size)
-        if whole or parts:
-            parts.append((whole, name))
-    return " ".join(f"{whole} {name}" for whole, name in parts[:2] if whole) or "0 s"
-
-
-def _multiples(low: float, high: float, step: float) -> Iterator[float]:
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return (index * step for index in range(first, last + 1))
+def _split(seconds: int) -> tuple[int, int, int, int]:
+    """Days, hours, minutes and seconds."""
+    minutes, rest = divmod(seconds, _MINUTE)
+    hours, minutes = divmod(minutes, 60)
+    return *divmod(hours, 24), minutes, rest
 
 
 def _log_candidates(low: float, high: float, factors: tuple[float, ...]) -> list[Tick]:
@@ -131,6 +131,12 @@ def _log_candidates(low: float, high: float, factors: tuple[float, ...]) -> list
 
 def _plain(value: float, digits: int) -> str:
     return f"{value + 0.0:,.{digits}f}".replace(",", THIN)
+
+
+def _power(value: float, digits: int) -> str:
+    """A number that would take the room of the plot, as `2.5e29`: so many digits behind the point at the most."""
+    number, power = f"{value:.{digits}e}".split("e")
+    return f"{number.rstrip('0').rstrip('.')}e{int(power)}" if value else "0"
 
 
 def _short(value: float) -> str:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QElapsedTimer
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from gpu_studio.runs.reading.series import Series
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID, Tokens
 from gpu_studio.ui.widgets.card import Card
@@ -17,7 +18,8 @@ from gpu_studio.ui.widgets.plots.canvas import Canvas
 from gpu_studio.ui.widgets.plots.curve import PlotCurve, Style
 from gpu_studio.ui.widgets.plots.decimate import Array
 from gpu_studio.ui.widgets.plots.gestures import HELP
-from gpu_studio.ui.widgets.plots.legend import Entry, Legend
+from gpu_studio.ui.widgets.plots.legend import Legend
+from gpu_studio.ui.widgets.plots.legend_entry import Entry
 from gpu_studio.ui.widgets.plots.time_view import TimeView
 
 _SOONEST_MS, _LATEST_MS = 200.0, 1000.0
@@ -136,13 +138,21 @@ class TimePlot(Card):
         """The curves, from the backmost."""
         return list(self._curves.values())
 
-    def feed(self, name: str, times: Array, values: Array, origin: float, longest_gap: float = math.inf) -> None:
+    def feed(
+        self,
+        name: str,
+        times: Array,
+        values: Array,
+        origin: float,
+        longest_gap: float = math.inf,
+        series: Series | None = None,
+    ) -> None:
         """Give a curve its series: sorted times, shape (points,), where `origin` is the run's start.
 
-        The line is broken where nothing is known for longer than `longest_gap` seconds.
+        The line is broken where nothing is known for longer than `longest_gap` seconds. They come from `series`.
         """
         self._curves[name].longest_gap = longest_gap
-        self._curves[name].set_series(times, values, origin)
+        self._curves[name].set_series(times, values, origin, series)
         self._stale = True
 
     def set_legend(self, entries: Sequence[Entry]) -> None:

@@ -6,10 +6,10 @@ import math
 from typing import Final
 
 from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.wording import UNKNOWN
 
 SETTLING_SECONDS: Final = 15.0
 """Of a difference to what is estimated, two thirds are made good in so many seconds of training."""
-UNKNOWN: Final = "–"
 _MINUTE, _HOUR = 60.0, 3600.0
 # Up to so many seconds the time is told in steps of so many.
 _STEPS: Final = (

@@ -1,0 +1,221 @@
+"""The least and greatest of ever longer blocks of a growing curve: a picture of it needs no look at every point.
+
+It is the min/max tree that audio editors draw waveforms from: 16 points make a block, four blocks the next longer one.
+What a picture needs of a stretch is then put together of the longest blocks that fit between its pixel columns, and of
+single points only where a column begins or ends within the shortest block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
+Places = NDArray[np.int32]
+
+BLOCK: Final = 16
+_FAN: Final = 4
+_LEVELS: Final = 5
+_NONE: Final = -1
+
+
+class Sums(NamedTuple):
+    """Sums over pieces of a curve, each of shape (pieces,), in their order: of x, of y, and how many points."""
+
+    x: Array
+    y: Array
+    points: Array
+
+
+class Pyramid:
+    """Blocks over the `settled` first points of a curve, which only ever grows, but for `cut`.
+
+    Values that are not finite count as not there. A block costs 28 bytes, a tenth of what its points take, and is made
+    when a picture first needs it. Whoever drew the curve can tell by `total`, the series' own, whether anything is new,
+    and by `layout` whether more than its end may be another.
+    """
+
+    def __init__(self) -> None:
+        self.settled = 0
+        self.total = 0
+        self.layout = 0
+        self._levels = [_Level(BLOCK * _FAN**number) for number in range(_LEVELS)]
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the blocks take."""
+        return sum(level.nbytes for level in self._levels)
+
+    def settle(self, points: int, total: int) -> None:
+        """So many points stay as they are from now on."""
+        self.settled, self.total = points, total
+
+    def cut(self, points: int) -> None:
+        """From this point on everything is another: forget it."""
+        self.settled = min(self.settled, points)
+        self.layout += 1
+        for level in self._levels:
+            level.filled = min(level.filled, points // level.size)
+
+    def extremes(self, x: Array, y: Array, first: int, last: int, cuts: Indices) -> Indices:
+        """Places among the points from `first` to before `last`, sorted, that hold every extreme between two `cuts`.
+
+        The first of the least and the first of the greatest finite values between each two of the cuts (sorted, shape
+        (cuts,)) are among them, and so are the first and the last point. `x` and `y` are the whole curve.
+        """
+        found: list[NDArray[np.integer]] = []
+        for level, blocks in self._pieces(x, y, first, last, cuts):
+            found += [blocks] if level is None else [level.least[blocks], level.greatest[blocks]]
+        places = np.concatenate(found)
+        places.sort()
+        return places[np.searchsorted(places, 0) :]
+
+    def sums(self, x: Array, y: Array, first: int, last: int, cuts: Indices) -> Sums:
+        """Those of the pieces that the points from `first` to before `last` fall into, none of them over a cut.
+
+        The pieces come in their order. Values that are not finite do not count, and make no piece.
+        """
+        starts, told = [], []
+        for level, blocks in self._pieces(x, y, first, last, cuts):
+            if level is None:
+                there = np.isfinite(y[blocks])
+                starts.append(blocks)
+                told.append(np.stack((np.where(there, x[blocks], 0.0), np.where(there, y[blocks], 0.0), there)))
+            else:
+                starts.append(blocks * level.size)
+                told.append(level.sums[:, blocks])
+        together = np.concatenate(told, axis=1)[:, np.argsort(np.concatenate(starts))]
+        return Sums(*together[:, together[2] > 0])
+
+    def missing(self, x: Array, y: Array, first: int, last: int) -> Indices:
+        """The places from `first` to before `last` whose value is not finite, shape (places,)."""
+        self._cover(x, y)
+        level = self._levels[0]
+        begin = min(-(-first // BLOCK), level.filled)
+        end = max(min(last // BLOCK, level.filled), begin)
+        holed = begin + np.flatnonzero(level.sums[2, begin:end] < BLOCK)
+        inside = (holed[:, np.newaxis] * BLOCK + np.arange(BLOCK)).ravel()
+        head = np.arange(first, min(begin * BLOCK, last))
+        places = np.concatenate((head, inside, np.arange(max(end * BLOCK, first), last)))
+        return places[~np.isfinite(y[places])]
+
+    def _pieces(self, x: Array, y: Array, first: int, last: int, cuts: Indices) -> Iterator[Piece]:
+        """Whole blocks that no cut falls into, from the longest, and at last the single points that are left."""
+        self._cover(x, y)
+        # So the first and the last point are single ones.
+        cuts = np.concatenate((cuts, (first, first + 1, last - 1, last)))
+        number = _longest((last - first) // len(cuts))
+        level = self._levels[number]
+        blocks = level.between(first, last)
+        while True:
+            whole = ~level.touched(cuts)[blocks]
+            yield level, blocks[whole]
+            broken = blocks[~whole]
+            if number == 0:
+                break
+            number, behind = number - 1, level.filled * level.size
+            level = self._levels[number]
+            children = level.inside((broken[:, np.newaxis] * _FAN + np.arange(_FAN)).ravel(), first, last)
+            blocks = np.concatenate((children, level.between(max(first, behind), last)))
+        points = (broken[:, np.newaxis] * BLOCK + np.arange(BLOCK)).ravel()
+        points = points[np.searchsorted(points, first) : np.searchsorted(points, last)]
+        yield None, np.concatenate((points, np.arange(max(first, level.filled * BLOCK), last)))
+
+    def _cover(self, x: Array, y: Array) -> None:
+        """Make the blocks of what has settled since the last time."""
+        below = None
+        for level in self._levels:
+            level.fill(x, y, self.settled // level.size, below)
+            below = level
+
+
+class _Level:
+    """The blocks of one length: the places of their first least and first greatest value, -1 without one; their sums.
+
+    The rows of `sums` are those of x and of y, and how many points are finite.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.filled = 0
+        self.least: Places = np.empty(0, dtype=np.int32)
+        self.greatest: Places = np.empty(0, dtype=np.int32)
+        self.sums: Array = np.empty((3, 0))
+
+    @property
+    def nbytes(self) -> int:
+        return self.least.nbytes + self.greatest.nbytes + self.sums.nbytes
+
+    def between(self, first: int, last: int) -> Indices:
+        """The blocks with any of the points from `first` to before `last`."""
+        return np.arange(first // self.size, min(-(-last // self.size), self.filled))
+
+    def inside(self, blocks: Indices, first: int, last: int) -> Indices:
+        """Those of the sorted blocks with any of these points."""
+        return blocks[np.searchsorted(blocks, first // self.size) : np.searchsorted(blocks, -(-last // self.size))]
+
+    def touched(self, cuts: Indices) -> Flags:
+        """For each block whether a cut falls into it, and not only beside it."""
+        flags = np.zeros(self.filled + 1, dtype=np.bool_)
+        inner = cuts[cuts % self.size > 0] // self.size
+        flags[np.minimum(inner, self.filled)] = True
+        return flags
+
+    def fill(self, x: Array, y: Array, blocks: int, below: _Level | None) -> None:
+        """Have so many blocks; those of the level below are there."""
+        begin = self.filled
+        if blocks <= begin:
+            return
+        self._grow(blocks)
+        new = slice(begin, blocks)
+        if below is None:
+            within = slice(begin * self.size, blocks * self.size)
+            values, finite = y[within].reshape(-1, self.size), np.isfinite(y[within]).reshape(-1, self.size)
+            self._add_up(new, x[within].reshape(-1, self.size), values, finite)
+            places = np.arange(within.start, within.stop, dtype=np.int32).reshape(-1, self.size)
+            self._choose(new, places, places, *(2 * (values if finite.all() else np.where(finite, values, np.nan),)))
+        else:
+            under = slice(begin * _FAN, blocks * _FAN)
+            self.sums[:, new] = below.sums[:, under].reshape(3, -1, _FAN).sum(axis=2)
+            least, greatest = (each[under].reshape(-1, _FAN) for each in (below.least, below.greatest))
+            self._choose(new, least, greatest, _at(y, least), _at(y, greatest))
+        self.filled = blocks
+
+    def _add_up(self, new: slice, x: Array, y: Array, finite: Flags) -> None:
+        if finite.all():
+            self.sums[:, new] = x.sum(axis=1), y.sum(axis=1), np.full(len(y), y.shape[1])
+        else:
+            self.sums[:, new] = [np.where(finite, each, 0.0).sum(axis=1) for each in (x, y, finite)]
+
+    def _choose(self, new: slice, low: Places, high: Places, lows: Array, highs: Array) -> None:
+        """Of the places in each row keep that of the first least, and that of the first greatest value, if any."""
+        rows, there = np.arange(len(low)), self.sums[2, new] > 0
+        if not np.isfinite(lows).all():
+            lows, highs = np.where(np.isnan(lows), np.inf, lows), np.where(np.isnan(highs), -np.inf, highs)
+        self.least[new] = np.where(there, low[rows, lows.argmin(axis=1)], _NONE)
+        self.greatest[new] = np.where(there, high[rows, highs.argmax(axis=1)], _NONE)
+
+    def _grow(self, blocks: int) -> None:
+        room = len(self.least)
+        if blocks > room:
+            more = max(blocks, 2 * room) - room
+            self.least, self.greatest = np.pad(self.least, (0, more)), np.pad(self.greatest, (0, more))
+            self.sums = np.pad(self.sums, ((0, 0), (0, more)))
+
+
+Piece = tuple[_Level | None, Indices]
+
+
+def _longest(between_cuts: int) -> int:
+    """The number of the longest level of whose blocks two fit between cuts so far apart."""
+    return next((number for number in range(_LEVELS - 1, 0, -1) if 2 * BLOCK * _FAN**number <= between_cuts), 0)
+
+
+def _at(y: Array, places: Places) -> Array:
+    """The values there; not a number where there is none."""
+    return np.where(places == _NONE, np.nan, y[places])
