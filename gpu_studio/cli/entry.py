@@ -80,7 +80,7 @@ def _dispatch(arguments: list[str]) -> int:
     chosen = parser.parse_args(arguments)
     if chosen.command is None:
         return show_window(chosen.runs_dir, None)
-    if chosen.command in TRAINING or (chosen.command == "queue" and chosen.action in ("add", "run")):
+    if chosen.command in TRAINING or (chosen.command == "queue" and chosen.action in ("add", "run", "start")):
         _refuse_simulated()
     module, function = COMMANDS[chosen.command]
     code: int = getattr(import_module(f"gpu_studio.cli.{module}"), function)(chosen)

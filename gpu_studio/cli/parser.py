@@ -12,7 +12,7 @@ from gpu_studio.cli.devices import devices_arguments, doctor_arguments
 from gpu_studio.cli.exit_codes import EXPLAINED
 from gpu_studio.cli.placing import model_arguments, place_arguments
 from gpu_studio.cli.queue import queue_arguments
-from gpu_studio.cli.runs import checkpoint_arguments, compare_arguments, placement_arguments
+from gpu_studio.cli.runs import checkpoint_arguments, compare_arguments, label_arguments, placement_arguments
 from gpu_studio.cli.train import resume_arguments, train_arguments
 
 # Command: the module under gpu_studio.cli, and the function there that takes the parsed arguments.
@@ -165,6 +165,7 @@ def _add_runs(commands: Any) -> None:
   gpu-studio runs stop latest --now""")  # fmt: skip
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
     compare_arguments.add_actions(actions, _command, _add_json, _RUN_HELP)
+    label_arguments.add_actions(actions, _command, _add_json, _RUN_HELP)
     for name, summary in _RUN_ACTIONS.items():
         example = f"example:\n  gpu-studio runs {name} latest{_RUN_EXAMPLES.get(name, '')}"
         action = _command(actions, name, summary, example)

@@ -20,6 +20,8 @@ import pytest
 from gpu_studio.cli.devices.devices_document import COLUMNS
 from gpu_studio.hardware import simulated
 
+pytestmark = pytest.mark.processes
+
 PATIENCE = 60.0
 COMMAND = [sys.executable, "-m", "gpu_studio", "devices"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from gpu_studio.hardware.source import SIMULATE
 from gpu_studio.plan import MIB, Plan, load, save, with_settings
 from gpu_studio.runs import lock
 from gpu_studio.runs.catalogue import directories
+from gpu_studio.runs.queueing import queue_process
 from gpu_studio.runs.queueing.queue import Queue
 from gpu_studio.runs.queueing.queue_entry import noted_in
 from gpu_studio.runs.results import prediction
@@ -131,6 +133,26 @@ def test_that_two_plans_on_two_cards_train_at_the_same_time_and_two_on_one_do_no
         getattr(process, "process", process).wait(PATIENCE_S)
 
 
+def test_that_a_plan_that_waits_for_two_cards_is_not_overtaken_on_the_one_that_is_free(queue, trainer, runs_dir):
+    trainer("--hold-at", "3")
+    queue.add(on_card("a", "GPU:0"), runs_dir)
+    both = with_settings(on_card("both", "GPU:0"), ["distribution.strategy=mirrored", "distribution.devices=[]"])
+    waiting = [queue.add(plan, runs_dir).id for plan in (both, on_card("c", "GPU:1"))]
+    runner = Runner(runs_dir, lambda _: None, lambda: TWO_CARDS)
+    runner._step()
+    [a] = directories(runs_dir)
+    expected = (f"waits for {a.id} on GPU:0", "waits for its turn on GPU:1, after both")
+    assert queue.waits() == dict(zip(waiting, expected, strict=True))
+    for process in runner._processes:
+        getattr(process, "process", process).kill()
+        getattr(process, "process", process).wait(PATIENCE_S)
+    runner._step()
+    assert started(runs_dir) == ["a", "both"]
+    for process in runner._processes:
+        getattr(process, "process", process).kill()
+        getattr(process, "process", process).wait(PATIENCE_S)
+
+
 def test_that_start_does_not_wait_for_the_others(gpu_studio, queue, run_here, trainer, runs_dir):
     trainer("--hold-at", "2")
     blocker = gpu_studio("train", _plan_file(runs_dir), "--detach").out.strip()
@@ -207,6 +229,51 @@ def test_that_simulated_cards_are_not_trained_on(gpu_studio, queue, plan_file, m
     monkeypatch.setenv(SIMULATE, "1xH100")
     assert "simulated" in gpu_studio("queue", "add", plan_file).err
     assert queue.entries() == ()
+
+
+@pytest.fixture
+def runner_process(monkeypatch, runs_dir):
+    """Have a process run instead of the queue's runner: `code` in Python, which finds the runs directory in `runs`."""
+
+    def run(code: str) -> None:
+        start = f"from pathlib import Path; runs = Path({str(runs_dir)!r}); {code}"
+        monkeypatch.setattr(queue_process, "module_command", lambda _module: [sys.executable, "-c", start])
+
+    return run
+
+
+def test_that_a_queue_that_nobody_works_is_said_to_be_and_goes_on_when_told_to(
+    gpu_studio, queue, machine, runner_process, monkeypatch
+):
+    add(queue, "a", "b")
+    queue.hold(queue.entries()[1].id)
+    assert gpu_studio("queue", "list").err == ""  # whoever has just added to it has also started its runner
+    monkeypatch.setattr("gpu_studio.runs.queueing.queue.STARTING_SECONDS", 0.0)
+    listed = gpu_studio("queue", "list")
+    assert "gpu-studio queue start" in listed.err
+    rows = gpu_studio("queue", "list", "--json").document
+    assert [row["state"] for row in rows] == ["waits: nobody works the queue", "held by hand"]
+    assert not queue.has_runner  # looking starts nothing
+    code = "import signal; from gpu_studio.runs import lock; held = lock.take(runs / 'queue.lock'); signal.pause()"
+    runner_process(code)
+    answer = gpu_studio("queue", "start")
+    assert (answer.code, queue.has_runner) == (0, True)
+    assert "worked off in the background" in answer.err
+    assert gpu_studio("queue", "start").err == "The queue is being worked off already.\n"
+    assert gpu_studio("queue", "list").err == ""
+    os.kill(lock.holder(queue.runner_lock).pid, signal.SIGKILL)
+    eventually(lambda: not queue.has_runner, "the end of the runner")
+
+
+def test_that_a_runner_that_cannot_work_is_told_of_with_what_it_said(gpu_studio, queue, runner_process):
+    assert gpu_studio("queue", "start").err == "Nothing in the queue may start.\n"
+    add(queue, "a")
+    runner_process("raise SystemExit('no room')")
+    answer = gpu_studio("queue", "start")
+    assert (answer.code, answer.out) == (2, "")
+    log = queue.folder / queue_process.LOG
+    assert str(log) in answer.err
+    assert log.read_text() == "no room\n"
 
 
 @pytest.mark.slow

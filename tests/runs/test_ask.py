@@ -13,6 +13,8 @@ from gpu_studio.runs.launch import TRAINER_VARIABLE
 from gpu_studio.runs.questions import answer_cache
 from gpu_studio.runs.questions.ask import AskCancelledError, AskError, ask, ask_command
 
+pytestmark = pytest.mark.processes
+
 SCRIPT = fake_asker.__file__
 
 

@@ -11,10 +11,11 @@ from made_machines import TWO_CARDS, WITHOUT_CARDS
 from real_runs import PLAN
 
 from gpu_studio.plan import MIB, Machine, with_settings
-from gpu_studio.runs.queueing.queue_choice import Occupant, in_words, waits_for
+from gpu_studio.runs.queueing.queue_choice import Occupant, Waiting, first_to_start, in_words, waits_for
 from gpu_studio.runs.queueing.queue_needs import WHOLE_CARD, Need, needs_of
 
 GIB = 1024 * MIB
+CPU, CARDS = "CPU:0", ("GPU:0", "GPU:1")
 SLICED = with_settings(
     PLAN,
     ["devices.carve=[{ device = 'GPU:1', slices_mib = [1024, 2048] }]", "distribution.strategy=mirrored"],
@@ -94,3 +95,70 @@ def test_that_every_strategy_needs_something_of_each_device_that_works(strategy:
     plan = with_settings(SLICED, [f"distribution.strategy={strategy}"])
     assert all(need.bytes for need in needs_of(plan, TWO_CARDS, {}))
     assert needs_of(plan, TWO_CARDS, {})
+
+
+def waiting(name: str, *devices: str, now: bool = False) -> Waiting:
+    """An entry that needs a GiB of each of these cards, or the CPU."""
+    return Waiting(name, name, tuple(Need(device, None if device == CPU else GIB) for device in devices), now)
+
+
+def busy(*runs: Waiting) -> list[Occupant]:
+    """What is on the devices once these were started."""
+    return [Occupant(f"run of {each.id}", frozenset(need.device for need in each.needs), holds=True) for each in runs]
+
+
+def test_that_a_free_card_is_kept_for_the_entry_that_waits_for_two() -> None:
+    both, one, other = waiting("both", *CARDS), waiting("one", "GPU:1"), waiting("other", "GPU:0")
+    chosen, waits = first_to_start([both, one, other], TWO_CARDS, busy(waiting("first", "GPU:0")))
+    assert chosen is None
+    assert waits == {
+        "both": "waits for run of first on GPU:0",
+        "one": "waits for its turn on GPU:1, after both",
+        "other": "waits for its turn on GPU:0, after both",
+    }
+    assert first_to_start([both, one], TWO_CARDS, ())[0] == "both"
+
+
+def test_that_a_card_which_nobody_before_waits_for_is_for_whoever_is_next() -> None:
+    mine, later, free = waiting("mine", "GPU:0"), waiting("later", "GPU:0"), waiting("free", "GPU:1")
+    chosen, waits = first_to_start([mine, later, free], TWO_CARDS, busy(waiting("first", "GPU:0")))
+    assert (chosen, list(waits)) == ("free", ["mine", "later"])
+
+
+def test_that_nobody_goes_before_the_one_that_needs_the_machine_without_any_other_run() -> None:
+    cpu, card = waiting("cpu", CPU), waiting("card", "GPU:1")
+    chosen, waits = first_to_start([cpu, card], TWO_CARDS, busy(waiting("first", "GPU:0")))
+    assert (chosen, waits["card"]) == (None, "waits for its turn, after cpu")
+    assert first_to_start([card, cpu], TWO_CARDS, busy(waiting("first", "GPU:0")))[0] == "card"
+
+
+def test_that_an_entry_that_shall_start_now_waits_for_nobody() -> None:
+    chosen, waits = first_to_start(
+        [waiting("both", *CARDS), waiting("urgent", "GPU:0", now=True)], TWO_CARDS, busy(waiting("first", "GPU:0"))
+    )
+    assert (chosen, list(waits)) == ("urgent", ["both"])
+
+
+PLACES = st.sampled_from([("GPU:0",), ("GPU:1",), CARDS, (CPU,)])
+
+
+@given(first=st.lists(PLACES, max_size=4), newcomers=st.lists(PLACES, max_size=15))
+def test_that_no_entry_starts_on_what_an_earlier_one_waits_for_and_none_waits_for_ever(first, newcomers) -> None:
+    queue = [waiting(f"first {number}", *devices) for number, devices in enumerate(first)]
+    alive: list[Waiting] = []
+    # After each decision an entry comes, and the oldest run ends. Of the three that there can be (on two cards and the
+    # CPU) each is over after three, so that who waited at the beginning has no newcomer to wait for.
+    enough = 3 * len(first) + 3
+    for number in range(len(newcomers) + enough):
+        while (chosen := first_to_start(queue, TWO_CARDS, busy(*alive))[0]) is not None:
+            place = next(place for place, each in enumerate(queue) if each.id == chosen)
+            wanted = {need.device for each in queue[:place] for need in each.needs}
+            assert not wanted & {need.device for need in queue[place].needs}
+            assert CPU not in wanted
+            alive.append(queue.pop(place))
+        if number < len(newcomers):
+            queue.append(waiting(f"newcomer {number}", *newcomers[number]))
+        if alive:
+            alive.pop(0)
+        if number >= enough:
+            assert not [each.id for each in queue if each.id.startswith("first")]

@@ -7,22 +7,28 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from made_runs import Script, make_run
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QSystemTrayIcon
 from real_runs import PATIENCE_S, fake_trainer
 
 from gpu_studio.runs import catalogue, lock
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.end_told import claim_telling
 from gpu_studio.runs.events import Failed, Finished, encode
 from gpu_studio.runs.files import append_line
+from gpu_studio.ui.control import run_ends
 from gpu_studio.ui.control.run_ends import in_words
 from gpu_studio.ui.desktop.notifier import Notifier
 from gpu_studio.ui.desktop.session_bus import ADDRESS
 from gpu_studio.ui.main_window import MainWindow
+from gpu_studio.ui.models.runs import ends_watch
 from gpu_studio.ui.models.runs.ends_watch import EndsWatch
 
 LONG_MS = 20_000
@@ -41,7 +47,7 @@ def bus(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         address = process.stdout.readline().strip()
         monkeypatch.setenv(ADDRESS, address)
         yield address
-        process.kill()
+        process.terminate()  # killed, it would leave its socket behind
 
 
 class Desktop:
@@ -161,6 +167,70 @@ class Told:
         pass
 
 
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have windows look often, and not wait for each other."""
+    monkeypatch.setattr(run_ends, "GRACE_MS", 0)
+    monkeypatch.setattr(ends_watch, "LOOK_MS", 50)
+
+
+def all_have_told(qtbot) -> None:
+    """Let happen what the windows have put off: it comes in the order in which it was."""
+    with qtbot.waitCallback() as done:
+        QTimer.singleShot(run_ends.GRACE_MS, done)
+
+
+def listening(open_window) -> tuple[MainWindow, Told]:
+    """A window that tells the desktop, and what it has told."""
+    window = open_window()
+    window.run_ends.set_notifies(True)
+    window.run_ends._notifier = told = Told(window)
+    return window, told
+
+
+def test_that_of_two_windows_one_tells_of_each_end_and_the_other_where_the_one_is_gone(
+    open_window, runs, qtbot, at_once
+) -> None:
+    both, locks = [listening(open_window) for _ in range(2)], []
+    made = [make_run(runs, Script(name=name, epochs=2, trained=1)) for name in ("first", "second")]
+    for run in made:
+        locks.append(lock.take(run.lock_file))
+        for window, _ in both:
+            window.run_ends.watch.add(run)
+    locks[0].release()
+    qtbot.waitUntil(lambda: all(len(window.run_ends.watch._live) == 1 for window, _ in both), timeout=LONG_MS)
+    all_have_told(qtbot)
+    assert [key for _, told in both for *_, key in told.shown] == [made[0].id]
+    both[0][0].run_ends.close()
+    before = len(both[0][1].shown)
+    locks[1].release()
+    qtbot.waitUntil(lambda: made[1].id in [key for *_, key in both[1][1].shown], timeout=LONG_MS)
+    assert len(both[0][1].shown) == before
+
+
+def test_that_nobody_tells_of_a_run_that_is_looked_at_in_another_window(open_window, runs, qtbot, at_once) -> None:
+    other, told = listening(open_window)
+    looked_at, own = listening(open_window)
+    run = make_run(runs, Script(epochs=2, trained=2, ending="completed"))
+    looked_at.show_run(run)
+    qtbot.waitUntil(looked_at.isActiveWindow)
+    other.run_ends.watch.ended.emit(run)
+    looked_at.run_ends.watch.ended.emit(run)
+    assert run.told_file.exists()
+    all_have_told(qtbot)
+    assert (told.shown, own.shown) == ([], [])
+
+
+def test_that_whoever_claims_an_end_first_tells_it_and_where_nothing_can_be_written_everybody(runs) -> None:
+    run = make_run(runs, Script(epochs=2, trained=2, ending="completed"))
+    with ThreadPoolExecutor(8) as pool:
+        claimed = list(pool.map(lambda _: claim_telling(run), range(8)))
+    assert sorted(claimed) == [False] * 7 + [True]
+    assert run.told_file.stat().st_mode & 0o777 == 0o600
+    gone = RunDirectory(runs / "gone")
+    assert (claim_telling(gone), claim_telling(gone)) == (True, True)
+
+
 def test_that_the_desktop_is_told_of_a_run_that_the_window_does_not_show(open_window, runs, qtbot) -> None:
     window = open_window(trainer=fake_trainer())
     window.run_ends._notifier = told = Told(window)
@@ -175,22 +245,23 @@ def test_that_the_desktop_is_told_of_a_run_that_the_window_does_not_show(open_wi
     assert (window.page, window.shown_run.run) == ("train", run)
 
 
-def test_that_a_run_that_is_looked_at_and_a_switch_that_is_off_are_silent(open_window, runs, qtbot) -> None:
+def test_that_a_run_that_is_looked_at_and_a_switch_that_is_off_are_silent(open_window, runs, qtbot, at_once) -> None:
     window = open_window()
     window.run_ends._notifier = told = Told(window)
-    run = make_run(runs, Script(epochs=2, trained=2, ending="completed"))
+    run, *others = (make_run(runs, Script(name=name, epochs=2, trained=2, ending="completed")) for name in "abc")
     window.show_run(run)
     qtbot.waitUntil(window.isActiveWindow)
     window.actions_["notify"].trigger()
     assert window.run_ends.notifies
     assert window.actions_["notify"].isChecked()
     window.run_ends.watch.ended.emit(run)
-    assert told.shown == []
+    assert run.told_file.exists()
     window.show_page("runs")
-    window.run_ends.watch.ended.emit(run)
-    assert len(told.shown) == 1
+    window.run_ends.watch.ended.emit(others[0])
+    qtbot.waitUntil(lambda: [key for *_, key in told.shown] == [others[0].id], timeout=LONG_MS)
     window.actions_["notify"].trigger()
-    window.run_ends.watch.ended.emit(run)
+    window.run_ends.watch.ended.emit(others[1])
+    all_have_told(qtbot)
     assert len(told.shown) == 1
 
 

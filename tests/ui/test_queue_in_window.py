@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +18,12 @@ from real_runs import PLAN, fake_trainer
 from gpu_studio.plan import load
 from gpu_studio.runs import catalogue, lock
 from gpu_studio.runs.launch import TRAINER_VARIABLE
+from gpu_studio.runs.queueing import queue_process
 from gpu_studio.runs.queueing.queue import Queue
 from gpu_studio.ui.main_window import MainWindow
 from gpu_studio.ui.models.runs.queue_model import MIME, QueueModel, QueueRow
 from gpu_studio.ui.pages.runs.queue_card import QueueCard
+from gpu_studio.ui.widgets.labels import Label
 
 LONG_MS = 20_000
 CTRL, SHIFT, ALT = (
@@ -31,13 +35,18 @@ MOVE = Qt.DropAction.MoveAction
 
 
 @pytest.fixture
-def queue(runs: Path):
-    """A queue that nobody works off: the lock of its runner is held."""
+def runner_lock(runs: Path):
+    """The lock of the queue's runner, held."""
     runs.mkdir()
-    queue = Queue(runs)
-    held = lock.take(queue.runner_lock)
-    yield queue
+    held = lock.take(Queue(runs).runner_lock)
+    yield held
     held.release()
+
+
+@pytest.fixture
+def queue(runner_lock: lock.Lock, runs: Path) -> Queue:
+    """A queue that seems to be worked off, and is not."""
+    return Queue(runs)
 
 
 @pytest.fixture
@@ -153,6 +162,46 @@ def test_that_a_plan_which_has_left_meanwhile_is_told_of(filled, queue) -> None:
     filled.queue.remove()
     assert "no longer in the queue" in filled.notice.text
     assert shown(filled) == ["one", "three"]
+
+
+def test_that_a_queue_that_nobody_works_any_more_is_seen_and_goes_on_by_a_button(
+    filled, runner_lock, queue, qtbot, monkeypatch
+) -> None:
+    def started(_runs: Path) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    assert not card(filled).go_on.isVisible()
+    monkeypatch.setattr(queue_process, "ensure_runner", started)
+    monkeypatch.setattr("gpu_studio.runs.queueing.queue.STARTING_SECONDS", 0.0)
+    filled.queue._pulse.setInterval(10)
+    runner_lock.release()  # as if it were killed: no file changes
+    qtbot.waitUntil(card(filled).go_on.isVisible, timeout=LONG_MS)
+    assert "3 plans · nobody works the queue" in [label.text() for label in card(filled).findChildren(Label)]
+    assert filled.queue.model.index(0, 2).data() == "Waits: nobody works the queue"
+    qtbot.mouseClick(card(filled).go_on, Qt.MouseButton.LeftButton)
+    assert not card(filled).go_on.isVisible()
+    assert not filled.actions_["queue_go_on"].isEnabled()
+    runner = filled.queue._runner
+    runner.stdin.close()
+    qtbot.waitUntil(card(filled).go_on.isVisible, timeout=LONG_MS)  # it has come to nothing
+    assert runner.poll() is not None
+
+
+def test_that_a_window_that_opens_has_what_waits_worked_off_again(runs, open_window, qtbot, monkeypatch) -> None:
+    asked: list[Path] = []
+    monkeypatch.setattr(queue_process, "ensure_runner", asked.append)
+    Queue(runs).add(PLAN, runs)
+    open_window()
+    qtbot.waitUntil(lambda: asked == [runs], timeout=LONG_MS)
+
+
+def test_that_a_queue_that_cannot_be_worked_off_is_told_of(filled, runner_lock, monkeypatch) -> None:
+    def fails(_runs: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(queue_process, "ensure_runner", fails)
+    filled.queue.go_on()
+    assert "cannot be worked off: No space left on device" in filled.notice.text
 
 
 @pytest.mark.parametrize(

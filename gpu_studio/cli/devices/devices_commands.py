@@ -16,13 +16,13 @@ from gpu_studio.cli import exit_codes
 from gpu_studio.cli.devices.devices_document import csv_lines, document
 from gpu_studio.cli.devices.devices_table import screen
 from gpu_studio.cli.output import RefusedError, note, say, say_json
-from gpu_studio.cli.train.interrupts import Interrupts, counted_interrupts
 from gpu_studio.cli.train.keys import Keys, pressed_keys
 from gpu_studio.hardware.picture import Picture
 from gpu_studio.hardware.recorder import BeingRecordedError, Recorder
 from gpu_studio.hardware.samples import decode
 from gpu_studio.hardware.supervision import sampler_command
 from gpu_studio.hardware.supervisor import Supervisor
+from gpu_studio.runs.interrupts import Interrupts, counted_interrupts
 from gpu_studio.runs.paths import runs_dir
 
 PATIENCE = 20.0

@@ -9,15 +9,16 @@ from typing import Any, Final
 
 SUMMARY: Final = "have plans wait for their devices, and train one after another"
 EXAMPLES: Final = """A plan starts when each card it names has the memory it needs free, one of the queue at a time on a
-card; one that trains on CPUs starts when no other run is alive. What it needs is what `gpu-studio model` predicted, if
-it was asked; else its slices' limits, or the whole card. A process in the background starts them: it needs neither the
-window nor this terminal.
+card; one that trains on CPUs starts when no other run is alive. What a plan waits for is kept for it: those behind it
+start only on other cards. What it needs is what `gpu-studio model` predicted, if it was asked; else its slices'
+limits, or the whole card. A process in the background starts them: it needs neither the window nor this terminal.
 
 examples:
   gpu-studio queue add a.plan.toml b.plan.toml --set training.epochs=20
   gpu-studio queue list
   gpu-studio queue up b-3f21
-  gpu-studio queue start b-3f21         whatever is free"""
+  gpu-studio queue start b-3f21         whatever is free
+  gpu-studio queue start                go on with the whole queue after a restart of the machine"""
 
 _OF_ONE: Final = {
     "up": "have an entry come one place earlier",
@@ -25,8 +26,14 @@ _OF_ONE: Final = {
     "remove": "take an entry out",
     "hold": "have an entry stay until it is released",
     "release": "let a held entry start when its devices have the memory",
-    "start": "start an entry now, whatever is free",
 }
+_START: Final = """Without an entry, the process that works the queue off is started if it is gone, as after
+a restart of the machine. With one, that entry is started now, whatever is free.
+
+examples:
+  gpu-studio queue start
+  gpu-studio queue start digits-3f21"""
+_ENTRY_HELP: Final = "the entry: its id, or a part of it that no other entry has"
 
 Command = Callable[[Any, str, str, str], argparse.ArgumentParser]
 Adding = Callable[[argparse.ArgumentParser], None]
@@ -45,6 +52,9 @@ def add_queue(commands: Any, command: Command, add_set: Adding, add_json: Adding
     add_json(command(actions, "list", "list what waits, and for what", "example:\n  gpu-studio queue list --json"))
     for name, summary in _OF_ONE.items():
         one = command(actions, name, summary, f"example:\n  gpu-studio queue {name} digits-3f21")
-        one.add_argument("entry", metavar="ID", help="the entry: its id, or a part of it that no other entry has")
+        one.add_argument("entry", metavar="ID", help=_ENTRY_HELP)
         add_json(one)
+    start = command(actions, "start", "go on with the queue, or start an entry now, whatever is free", _START)
+    start.add_argument("entry", metavar="ID", nargs="?", help=_ENTRY_HELP)
+    add_json(start)
     command(actions, "run", "work the queue off here, until nothing may start", "example:\n  gpu-studio queue run")

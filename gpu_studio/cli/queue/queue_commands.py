@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,20 +12,21 @@ from typing import Any
 from gpu_studio import plan as plans
 from gpu_studio.cli import exit_codes
 from gpu_studio.cli.machine import this_machine
-from gpu_studio.cli.output import note, say, say_json, say_table
+from gpu_studio.cli.output import RefusedError, note, say, say_json, say_table
 from gpu_studio.cli.train.run_prediction import predicted_bytes
 from gpu_studio.plan import Machine, Plan, PlanError
 from gpu_studio.runs.launch import problems_of
 from gpu_studio.runs.paths import runs_dir
 from gpu_studio.runs.queueing.queue import Queue
 from gpu_studio.runs.queueing.queue_choice import in_words
-from gpu_studio.runs.queueing.queue_entry import Entry
+from gpu_studio.runs.queueing.queue_entry import FORSAKEN, Entry
 from gpu_studio.runs.queueing.queue_needs import needs_of
-from gpu_studio.runs.queueing.queue_process import ensure_runner
+from gpu_studio.runs.queueing.queue_process import LOG, ensure_runner
 from gpu_studio.runs.relocation import with_absolute_files
 
-_START_SECONDS = 5.0
-"""A runner that was started for an entry is there after so long."""
+_START_SECONDS = 10.0
+"""A runner that was started is waited for so long: it imports a little first."""
+_POLL_SECONDS = 0.05
 _HEADINGS = ("ID", "PLAN", "NEEDS", "STATE")
 
 
@@ -60,8 +62,8 @@ def _checked(path: Path, settings: list[str], machine: Machine) -> Plan:
 
 
 def _list(there: Queue, chosen: argparse.Namespace) -> int:
-    entries, machine = there.entries(), this_machine()
-    told = there.waits() if there.has_runner else {}
+    entries, machine, forsaken = there.entries(), this_machine(), there.is_forsaken
+    told = there.waits() if there.has_runner else {entry.id: FORSAKEN for entry in entries if forsaken}
     documents = [_document(there, entry, told, machine) for entry in entries]
     if chosen.json:
         say_json(documents)
@@ -69,8 +71,8 @@ def _list(there: Queue, chosen: argparse.Namespace) -> int:
         note("The queue is empty: add a plan, with: gpu-studio queue add PLAN")
     else:
         say_table([_HEADINGS, *((each["id"], each["plan"], each["needs"], each["state"]) for each in documents)])
-        if not there.has_runner and any(entry.added < time.time() - _START_SECONDS for entry in there.startable()):
-            note("Nobody works it off: start that, with: gpu-studio queue run")
+        if forsaken:
+            note("Nobody works this queue, as after a restart of the machine. Go on with: gpu-studio queue start")
     return exit_codes.OK
 
 
@@ -81,7 +83,7 @@ def _document(there: Queue, entry: Entry, told: dict[str, str], machine: Machine
         "added": entry.added,
         "needs": _needs(there, entry, machine),
         "held": entry.held or None,
-        "waits_for": told.get(entry.id),
+        "waits_for": None if told.get(entry.id) == FORSAKEN else told.get(entry.id),
         "state": state_of(entry, told),
     }
 
@@ -114,6 +116,33 @@ def _change(change: Callable[[Queue, str], object], words: str) -> Callable[[Que
     return act
 
 
+def _start(there: Queue, chosen: argparse.Namespace) -> int:
+    return _start_one(there, chosen) if chosen.entry else _go_on(there, chosen)
+
+
+def _go_on(there: Queue, chosen: argparse.Namespace) -> int:
+    """Have the queue worked off in the background, and wait until that has begun."""
+    had_runner, runner = there.has_runner, ensure_runner(there.runs)
+    if runner is not None:
+        _await(runner, there)
+    if chosen.json:
+        say_json([each.id for each in there.entries()])
+    elif runner is not None:
+        note("The queue is worked off in the background. See what its plans wait for with: gpu-studio queue list")
+    else:
+        note("The queue is being worked off already." if had_runner else "Nothing in the queue may start.")
+    return exit_codes.OK
+
+
+def _await(runner: subprocess.Popen[bytes], there: Queue) -> None:
+    """Wait until the runner is at work, or has been. Raises RefusedError if it failed, or does not come."""
+    end = time.monotonic() + _START_SECONDS
+    while runner.poll() is None and not there.has_runner and time.monotonic() < end:
+        time.sleep(_POLL_SECONDS)
+    if runner.poll() or (runner.returncode is None and not there.has_runner):
+        raise RefusedError(f"The queue is not worked off. What the process for it said stands in {there.folder / LOG}")
+
+
 def _run(there: Queue, _chosen: argparse.Namespace) -> int:
     from gpu_studio.cli.queue.queue_runner import Runner
 
@@ -121,6 +150,8 @@ def _run(there: Queue, _chosen: argparse.Namespace) -> int:
         note("The queue is being worked off already.")
     return exit_codes.OK
 
+
+_start_one = _change(Queue.start_now, "starts next")
 
 _ACTIONS: dict[str, Callable[[Queue, argparse.Namespace], int]] = {
     "add": _add,
@@ -130,6 +161,6 @@ _ACTIONS: dict[str, Callable[[Queue, argparse.Namespace], int]] = {
     "remove": _change(Queue.remove, "is out of the queue"),
     "hold": _change(Queue.hold, "is held"),
     "release": _change(Queue.release, "may start"),
-    "start": _change(Queue.start_now, "starts next"),
+    "start": _start,
     "run": _run,
 }

@@ -19,7 +19,7 @@ from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.queueing.queue import Queue, QueueError, why
-from gpu_studio.runs.queueing.queue_choice import waits_for
+from gpu_studio.runs.queueing.queue_choice import Waiting, first_to_start
 from gpu_studio.runs.queueing.queue_entry import Entry, noted_in
 from gpu_studio.runs.queueing.queue_needs import Need, needs_of
 from gpu_studio.runs.results import prediction
@@ -108,24 +108,23 @@ class Runner:
 
     def _start_first(self) -> bool:
         """Start the first entry that need not wait. Returns whether the queue has changed."""
-        self._waits, self._wants_memory = {}, False
-        for entry in self._queue.startable():
+        self._wants_memory = False
+        entries, waiting = self._queue.startable(), []
+        for entry in entries:
             try:
-                text = "" if entry.now else self._waits_for(entry)
+                waiting.append(Waiting(entry.id, entry.name, self._needs_of(entry), entry.now))
             except PlanError as error:
                 return self._hold(entry, why(error))
-            if not text:
-                return self._start(entry)
-            self._note(entry, text)
-        return False
+        machine = self._known_machine(MEMORY_SECONDS if self._wants_memory else MACHINE_SECONDS)
+        chosen, waits = first_to_start(waiting, machine, self._occupants.now(machine))
+        self._tell_new(entries, waits)
+        return any(self._start(entry) for entry in entries if entry.id == chosen)
 
-    def _waits_for(self, entry: Entry) -> str:
-        plan = self._queue.plan_of(entry)
-        needs = needs_of(plan, self._known_machine(MACHINE_SECONDS), entry.predicted)
-        of_cards = _names_cards(needs)
-        machine = self._known_machine(MEMORY_SECONDS if of_cards else MACHINE_SECONDS)
-        self._wants_memory = self._wants_memory or of_cards
-        return waits_for(needs, machine, self._occupants.now(machine))
+    def _needs_of(self, entry: Entry) -> tuple[Need, ...]:
+        """What an entry needs. Raises PlanError."""
+        needs = needs_of(self._queue.plan_of(entry), self._known_machine(MACHINE_SECONDS), entry.predicted)
+        self._wants_memory = self._wants_memory or any(need.device != CPU for need in needs)
+        return needs
 
     def _start(self, entry: Entry) -> bool:
         try:
@@ -157,10 +156,11 @@ class Runner:
         self._say(f"held {entry.name}: {reason}")
         return True
 
-    def _note(self, entry: Entry, text: str) -> None:
-        self._waits[entry.id] = text
-        if self._queue.waits().get(entry.id) != text:
-            self._say(f"{entry.name} {text}")
+    def _tell_new(self, entries: tuple[Entry, ...], waits: dict[str, str]) -> None:
+        before, self._waits = self._queue.waits(), waits
+        for entry in entries:
+            if entry.id in waits and before.get(entry.id) != waits[entry.id]:
+                self._say(f"{entry.name} {waits[entry.id]}")
 
     def _known_machine(self, age: float) -> Machine:
         """The machine, asked anew if what is known of it is older than `age` seconds."""
@@ -168,7 +168,3 @@ class Runner:
         if self._machine is None or now - self._machine[0] > age:
             self._machine = (now, self._ask())
         return self._machine[1]
-
-
-def _names_cards(needs: tuple[Need, ...]) -> bool:
-    return any(need.device != CPU for need in needs)

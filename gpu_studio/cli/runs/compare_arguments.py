@@ -7,11 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from gpu_studio.cli.runs import label_arguments
+
 WHAT: Final = ("steps", "epochs", "memory", "hardware")
 FORMATS: Final = ("csv", "json", "svg")
 
 _LIST: Final = """examples:
   gpu-studio runs list --json
+  gpu-studio runs list --tag best,baseline
   gpu-studio runs list --energy"""
 _COMPARE: Final = """The best of each figure is marked with *, where one is better than all the others.
 Of what grows while a run goes on, as time and energy, only runs that trained as many samples have a best.
@@ -43,6 +46,7 @@ def add_actions(actions: Any, command: Command, add_json: Adding, run_help: str)
     """Add the four actions to those of `runs`."""
     listing = command(actions, "list", "list all runs, the newest first", _LIST)
     listing.add_argument("--energy", action="store_true", help="with the energy of its cards, which takes a while")
+    label_arguments.add_filter(listing)
     add_json(listing)
     compare = command(actions, "compare", "show what differs in the plans of runs, and what came of it", _COMPARE)
     compare.add_argument("runs", metavar="RUN", nargs="+", help=run_help)

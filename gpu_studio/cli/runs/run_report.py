@@ -13,6 +13,7 @@ from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import as_dict
 from gpu_studio.runs.failures.diagnosis import explain
 from gpu_studio.runs.inheritance import resumed_from
+from gpu_studio.runs.labels import read_labels
 from gpu_studio.runs.lineage import read_history
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.placement_words import headline
@@ -25,11 +26,13 @@ from gpu_studio.runs.wording import duration, share, size
 def report(run: RunDirectory) -> dict[str, Any]:
     """Return everything known of `run` as plain JSON values."""
     history = read_history(run)
-    why = explain(run)
+    why, labels = explain(run), read_labels(run)
     return {
         "run": run.id,
         "directory": str(run.path),
         "plan": plan_name(run),
+        "tags": list(labels.tags),
+        "note": labels.note,
         "state": history.state,
         "message": why.message,
         "suggestions": list(why.suggestions),
@@ -70,6 +73,9 @@ def report_lines(run: RunDirectory) -> Iterator[str]:
 def _facts(run: RunDirectory, history: History) -> Iterator[tuple[str, str]]:
     yield "run", run.id
     yield "directory", str(run.path)
+    labels = read_labels(run)
+    yield "tags", ", ".join(labels.tags)
+    yield "note", labels.note.replace("\n", f"\n{' ' * 15}")
     yield "resumed from", _parent(run) or ""
     if history.devices:
         holding = "layers" if history.devices.strategy == "placed" else "replicas"

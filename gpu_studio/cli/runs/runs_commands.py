@@ -10,15 +10,17 @@ from typing import Any
 from gpu_studio.cli import exit_codes
 from gpu_studio.cli.output import note, say, say_json, say_table
 from gpu_studio.cli.runs import compare_commands as several
+from gpu_studio.cli.runs import label_commands as labelling
 from gpu_studio.cli.runs.checkpoint_commands import evaluate_checkpoint, save_checkpoint_model
 from gpu_studio.cli.runs.placement_command import placement
 from gpu_studio.cli.runs.run_actions import checkpoint, delete, pause, resume, stop
 from gpu_studio.cli.runs.run_report import report, report_lines
 from gpu_studio.cli.train.following import follow
-from gpu_studio.cli.train.interrupts import LeaveRun, counted_interrupts
+from gpu_studio.cli.train.interrupts import LeaveRun
 from gpu_studio.cli.train.sinks import sink_for
 from gpu_studio.runs.catalogue import find, list_runs, restore
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.interrupts import counted_interrupts
 from gpu_studio.runs.labels import read_labels
 from gpu_studio.runs.paths import runs_dir
 from gpu_studio.runs.reading.summary import Summary
@@ -37,13 +39,18 @@ def runs(chosen: argparse.Namespace) -> int:
         return _restore(chosen)
     if chosen.action in several.ACTIONS:
         return several.ACTIONS[chosen.action](chosen)
+    if chosen.action in labelling.ACTIONS:
+        return labelling.ACTIONS[chosen.action](chosen)
     return _ACTIONS[chosen.action](find(runs_dir(chosen.runs_dir), chosen.run), chosen)
 
 
 def _list(chosen: argparse.Namespace) -> int:
-    found = list_runs(runs_dir(chosen.runs_dir))
+    everything = list_runs(runs_dir(chosen.runs_dir))
+    found = labelling.having_tags(everything, chosen.tag)
     if chosen.json:
         say_json([_document(summary) | _labelled(summary) | _measured(summary, chosen) for summary in found])
+    elif everything and not found:
+        note(labelling.none_has(everything, chosen.tag))
     elif not found:
         note(f"There are no runs in {runs_dir(chosen.runs_dir)} yet: start one, with: gpu-studio train")
     else:

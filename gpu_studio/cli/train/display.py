@@ -9,23 +9,31 @@ from rich.text import Text
 
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.memory import MemorySeries
-from gpu_studio.runs.wording import UNKNOWN, duration, metric, rate, share, size
+from gpu_studio.runs.reading.settled_eta import SettledEta
+from gpu_studio.runs.wording import UNKNOWN, metric, rate, share, size
 
 _BAR_WIDTH = 40
 _COUNTED = {"allocator": "", "host": " (all logical CPUs)", "variables": " (variables)"}
 
 
-def block(history: History) -> RenderableType:
-    """Draw what changes while `history`'s run trains: progress, loss, pace, time left, memory of each device."""
-    return Group(_progress(history), _figures(history), _memory(history))
+class Display:
+    """Draws one run as it goes on. The time left is the one that the window tells: it settles."""
+
+    def __init__(self) -> None:
+        self._eta = SettledEta()
+
+    def block(self, history: History) -> RenderableType:
+        """Draw what changes while `history`'s run trains: progress, loss, pace, time left, memory of each device."""
+        self._eta.follow(history)
+        return Group(_progress(history, self._eta.words), _figures(history), _memory(history))
 
 
-def _progress(history: History) -> Table:
+def _progress(history: History, left: str) -> Table:
     table = Table.grid(padding=(0, 2))
     epoch = f"epoch {history.epoch}/{history.epochs_total or UNKNOWN}"
     table.add_row(epoch, _bar(history.epoch_progress), share(history.epoch_progress), "")
-    left = f"{duration(history.eta_seconds)} left" if history.eta_seconds else ""
-    table.add_row(history.state, _bar(history.progress), share(history.progress), left)
+    told = "" if left == UNKNOWN or history.state == "stopping" else f"{left} left"
+    table.add_row(history.state, _bar(history.progress), share(history.progress), told)
     return table
 
 

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Final
 
 from gpu_studio.cli import exit_codes
-from gpu_studio.cli.train.interrupts import Interrupts, Reaction
+from gpu_studio.cli.train.interrupts import Reaction
 from gpu_studio.cli.train.sinks import Sink
 from gpu_studio.cli.train.watching import Watch
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.failures.diagnosis import explain
+from gpu_studio.runs.interrupts import Interrupts
 from gpu_studio.runs.launch import Launched
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.tail import Tail

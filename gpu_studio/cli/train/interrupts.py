@@ -2,64 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import select
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from typing import Protocol
 
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.stop import Patience, StopLadder
 
-_MOST_AT_ONCE = 64
 _PATIENCE_NOW = Patience(asked=10.0, terminated=5.0)
-
-
-class Interrupts:
-    """Counts Ctrl+C, and wakes whoever waits.
-
-    A byte in a pipe for each: a signal handler may run in the midst of anything, and an event or a lock that the main
-    thread is just holding would never be let go.
-    """
-
-    def __init__(self) -> None:
-        self._reader, self._writer = os.pipe()
-        os.set_blocking(self._reader, False)
-        os.set_blocking(self._writer, False)
-
-    def wait(self, seconds: float) -> None:
-        """Wait so long, or until Ctrl+C."""
-        select.select([self._reader], [], [], seconds)
-
-    def take(self) -> int:
-        """Return how many came since the last time."""
-        try:
-            return len(os.read(self._reader, _MOST_AT_ONCE))
-        except BlockingIOError:
-            return 0
-
-    def note(self) -> None:
-        """Take note of one; called by the signal handler."""
-        with suppress(BlockingIOError):
-            os.write(self._writer, b"!")
-
-    def close(self) -> None:
-        """Count no more."""
-        os.close(self._reader)
-        os.close(self._writer)
-
-
-@contextmanager
-def counted_interrupts() -> Iterator[Interrupts]:
-    """Count Ctrl+C instead of breaking off, until the end of the block."""
-    interrupts = Interrupts()
-    before = signal.signal(signal.SIGINT, lambda _number, _frame: interrupts.note())
-    try:
-        yield interrupts
-    finally:
-        signal.signal(signal.SIGINT, before)
-        interrupts.close()
 
 
 class Reaction(Protocol):

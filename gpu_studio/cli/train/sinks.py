@@ -89,15 +89,16 @@ class LiveSink(PlainSink):
         from rich.console import Console
         from rich.live import Live
 
+        from gpu_studio.cli.train.display import Display
+
+        self._display = Display()
         self._console = Console(highlight=False)
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._live.start()
 
     def refresh(self, history: History) -> None:
         """Draw the display anew."""
-        from gpu_studio.cli.train.display import block
-
-        self._live.update(block(history), refresh=True)
+        self._live.update(self._display.block(history), refresh=True)
 
     def close(self) -> None:
         """Take the display away."""

@@ -13,12 +13,13 @@ from gpu_studio.cli import exit_codes
 from gpu_studio.cli.machine import this_machine
 from gpu_studio.cli.output import note, say, say_json
 from gpu_studio.cli.train.following import follow
-from gpu_studio.cli.train.interrupts import StopRun, counted_interrupts
+from gpu_studio.cli.train.interrupts import StopRun
 from gpu_studio.cli.train.run_prediction import keep_prediction
 from gpu_studio.cli.train.sinks import sink_for
 from gpu_studio.hardware import accompany
 from gpu_studio.runs.catalogue import find
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.interrupts import counted_interrupts
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.paths import runs_dir
 from gpu_studio.runs.resume import resume as resume_run

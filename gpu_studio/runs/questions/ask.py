@@ -16,13 +16,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from gpu_studio.runs.interrupts import Interrupts, held_interrupts
 from gpu_studio.runs.launch import trainer_command, trainer_environment
 from gpu_studio.runs.questions import answer_cache
 from gpu_studio.runs.questions.answering import Answering
 
 TRAINER, ASKER = "gpu_studio.trainer", "gpu_studio.trainer.ask"
 LOOK_EVERY = 0.1
-"""Seconds between looks whether the asking was cancelled."""
+"""Seconds between looks whether the asking was cancelled, or broken off by Ctrl+C."""
 LONGEST_DYING = 5.0
 CHUNK = 65536
 
@@ -65,17 +66,18 @@ def ask(
     waited for; set `cancel` from another to give up. `environment` is added to this process's own. `command` is the
     command line to which the question is appended, by default that of the trainer.
 
-    Raises AskError if there is no answer, and AskCancelledError; no process is left behind.
+    Raises AskError if there is no answer, and AskCancelledError; no process is left behind. So it is with Ctrl+C, which
+    raises KeyboardInterrupt here once the process is gone.
     """
     asker, added = list(command or ask_command()), dict(environment or {})
     # Another Python than this has packages that are not known here, so its answers are never kept.
     key = _content(question, asker, added, about) if asker[0] == sys.executable else None
     if key and not fresh and (known := answer_cache.look_up(key)):
         return Answer(known, kept=True)
-    with _written(about) as descriptors:
+    with _written(about) as descriptors, held_interrupts() as interrupts:
         told = [word for number in descriptors for word in ("--about", str(number))]
         asked = _Asked([*asker, question, *told], added, descriptors)
-        answering = _converse(asked, timeout, progress or _nobody, cancel or threading.Event())
+        answering = _converse(asked, timeout, progress or _nobody, _Breaks(cancel, interrupts))
     if answering.answer is None:
         raise AskError(answering.why_not(), answering.last_words())
     if key and answering.lasting:
@@ -109,6 +111,21 @@ class _Asked:
     descriptors: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Breaks:
+    """What breaks the asking off: whoever asked, or Ctrl+C."""
+
+    cancel: threading.Event | None
+    interrupts: Interrupts | None
+
+    def check(self) -> None:
+        """Raises AskCancelledError, or KeyboardInterrupt."""
+        if self.cancel is not None and self.cancel.is_set():
+            raise AskCancelledError("the question to TensorFlow was cancelled")
+        if self.interrupts is not None and self.interrupts.came:
+            raise KeyboardInterrupt
+
+
 def _content(
     question: str, command: list[str], added: dict[str, str], about: Mapping[str, Any] | None
 ) -> dict[str, Any]:
@@ -132,7 +149,7 @@ def _nobody(_text: str) -> None:
     return
 
 
-def _converse(asked: _Asked, timeout: float, progress: Callable[[str], None], cancel: threading.Event) -> Answering:
+def _converse(asked: _Asked, timeout: float, progress: Callable[[str], None], breaks: _Breaks) -> Answering:
     reading, writing = os.pipe()
     try:
         process = _start(asked, writing)
@@ -143,7 +160,7 @@ def _converse(asked: _Asked, timeout: float, progress: Callable[[str], None], ca
         os.close(writing)
     answering = Answering(progress)
     try:
-        _listen(process, reading, answering, time.monotonic() + timeout, cancel)
+        _listen(process, reading, answering, time.monotonic() + timeout, breaks)
         answering.code = process.wait(LONGEST_DYING)
         answering.take_chatter(_rest(process))
     except TimeoutError as error:
@@ -170,7 +187,7 @@ def _start(asked: _Asked, writing: int) -> subprocess.Popen[bytes]:
 
 
 def _listen(
-    process: subprocess.Popen[bytes], reading: int, answering: Answering, deadline: float, cancel: threading.Event
+    process: subprocess.Popen[bytes], reading: int, answering: Answering, deadline: float, breaks: _Breaks
 ) -> None:
     """Read both the answer and stderr until the answer has been given or its descriptor is closed."""
     with selectors.DefaultSelector() as selector:
@@ -178,8 +195,7 @@ def _listen(
         if process.stderr is not None:
             selector.register(process.stderr, selectors.EVENT_READ, answering.take_chatter)
         while not answering.ended:
-            if cancel.is_set():
-                raise AskCancelledError("the question to TensorFlow was cancelled")
+            breaks.check()
             if time.monotonic() >= deadline:
                 raise TimeoutError
             for key, _ in selector.select(LOOK_EVERY):

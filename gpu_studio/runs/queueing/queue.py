@@ -27,6 +27,8 @@ from gpu_studio.runs.relocation import with_absolute_files
 
 FOLDER, RUNNER_LOCK = "queue", "queue.lock"
 _EDIT_SECONDS = 5.0
+STARTING_SECONDS = 5.0
+"""A runner that was started for a change of the queue is there after so long."""
 
 
 class QueueError(Exception):
@@ -45,6 +47,13 @@ class Queue:
     def has_runner(self) -> bool:
         """Whether a process works it off."""
         return lock.held(self.runner_lock)
+
+    @property
+    def is_forsaken(self) -> bool:
+        """Whether something may start and nobody is there to start it, as after the machine was started anew."""
+        if self.has_runner or time.time() - self.version() / 1e9 < STARTING_SECONDS:
+            return False
+        return bool(self.startable())
 
     def entries(self) -> tuple[Entry, ...]:
         """Every entry, the next one first. One whose files cannot be made out is left out."""

@@ -1,8 +1,13 @@
-"""Whether a queued plan may start now, and if not, what it waits for. Values in, words out."""
+"""Whether a queued plan may start now, and if not, what it waits for. Values in, words out.
+
+Who waits longer comes first: a device that an earlier entry waits for is kept for that one, even while it is free, so
+that an entry which needs two cards gets them however many wait that need but one. What no earlier entry names is for
+whoever is next. An entry that is held waits for nothing, and keeps nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_studio.plan import MIB, Machine
@@ -25,8 +30,44 @@ class Occupant:
     holds: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An entry of the queue: its `id`, its plan's `name`, its `needs`; `now` if it shall start whatever is free."""
+
+    id: str
+    name: str
+    needs: tuple[Need, ...]
+    now: bool = False
+
+
+def first_to_start(
+    waiting: Iterable[Waiting], machine: Machine, occupants: Sequence[Occupant]
+) -> tuple[str | None, dict[str, str]]:
+    """The id of the first of the `waiting` that may start, and what each before it waits for; None if all wait."""
+    waits: dict[str, str] = {}
+    kept: dict[str, str] = {}
+    for each in waiting:
+        text = "" if each.now else _for_its_turn(each.needs, kept) or waits_for(each.needs, machine, occupants)
+        if not text:
+            return each.id, waits
+        waits[each.id] = text
+        kept = {need.device: each.name for need in each.needs} | kept
+    return None, waits
+
+
+def _for_its_turn(needs: Sequence[Need], kept: Mapping[str, str]) -> str:
+    """What to say if an earlier entry waits for the same; `kept` has the devices and the name of the first for each.
+
+    Who waits for the CPU waits for every run to end, on whatever device: nobody goes before that one.
+    """
+    if needs and CPU in kept:
+        return f"waits for its turn, after {kept[CPU]}"
+    taken = next((need.device for need in needs if need.device in kept), None)
+    return f"waits for its turn on {taken}, after {kept[taken]}" if taken else ""
+
+
 def waits_for(needs: Sequence[Need], machine: Machine, occupants: Sequence[Occupant]) -> str:
-    """What a plan with these needs waits for; empty if it may start."""
+    """What a plan with these needs waits for, with nobody before it; empty if it may start."""
     if any(need.device == CPU for need in needs):
         return _for_the_machine(occupants)
     return next((text for need in needs if (text := _for_card(need, machine, occupants))), "")

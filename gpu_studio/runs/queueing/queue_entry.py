@@ -10,6 +10,8 @@ from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.files import write_private
 
 HELD_BY_HAND = "held by hand"
+FORSAKEN = "waits: nobody works the queue"
+"""The state of what may start while no process is there to start it."""
 
 
 class Entry(msgspec.Struct, kw_only=True, frozen=True):

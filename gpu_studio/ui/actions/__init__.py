@@ -11,12 +11,13 @@ from gpu_studio.ui.actions.plot_actions import PLOTS
 from gpu_studio.ui.actions.queue_actions import ADD, HABITS, QUEUE
 from gpu_studio.ui.actions.run_actions import RUN
 from gpu_studio.ui.actions.runs_actions import RUNS
-from gpu_studio.ui.actions.train_actions import CHECKPOINTS, LOG
+from gpu_studio.ui.actions.train_actions import CHECKPOINTS, LOG, PLACEMENT
 from gpu_studio.ui.actions.view_actions import VIEW
 
 ACTIONS: tuple[ActionSpec, ...] = (
     *FILE,
     *EDIT,
+    *PLACEMENT,
     *RUN[:1],
     *ADD,
     *RUN[1:],

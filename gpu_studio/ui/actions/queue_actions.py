@@ -79,6 +79,15 @@ QUEUE: tuple[ActionSpec, ...] = (
         submenu="Queue",
     ),
     ActionSpec(
+        "queue_go_on",
+        "Run",
+        "Go on with queue",
+        "Have a process in the background start the plans that wait, where none is alive to do so",
+        lambda window: window.queue.go_on(),
+        group=3,
+        submenu="Queue",
+    ),
+    ActionSpec(
         "queue_remove",
         "Run",
         "Remove queued plan",

@@ -1,4 +1,4 @@
-"""What stands under the plots of the Train page: the checkpoints, and the log."""
+"""What stands under the plots of the Train page: the checkpoints, the log, and the placement."""
 
 from __future__ import annotations
 
@@ -111,5 +111,15 @@ LOG: tuple[ActionSpec, ...] = (
         lambda window: window.train_page.details.log_file.choose_and_write(),
         icon="save",
         submenu=_LOG,
+    ),
+)
+PLACEMENT: tuple[ActionSpec, ...] = (
+    ActionSpec(
+        "copy_placement",
+        "Edit",
+        "Copy placement as text",
+        "Put where each layer of the run ran on the clipboard; Ctrl+C in the table takes the selected rows only",
+        lambda window: window.train_page.details.placement.copy(),
+        group=1,
     ),
 )

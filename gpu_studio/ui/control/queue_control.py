@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
 from gpu_studio.plan import Plan, PlanError
+from gpu_studio.runs.queueing.queue_entry import FORSAKEN
 from gpu_studio.ui.models.plan.plan_document import folder_of
 from gpu_studio.ui.models.runs.queue_model import QueueModel, QueueRow
 
@@ -20,14 +22,18 @@ if TYPE_CHECKING:
 
 Done = TypeVar("Done")
 SETTLE_MS = 50
+PULSE_MS = 2000
+"""So often it is asked whether somebody still works the queue, while plans in it are seen."""
 NONE_SELECTED = "Select a plan in the queue, on the Runs page"
+NOTHING_TO_GO_ON = "Nothing waits in the queue, or it is being worked off"
 _OF_SELECTED = ("queue_up", "queue_down", "queue_hold", "queue_start", "queue_remove")
 
 
 class QueueControl(QObject):
     """Holds the rows, and which of them the actions are about. `changed` fires after each reading.
 
-    It reads when it is shown, when the queue's folder changes while it is, and after its own changes; never else.
+    It reads when it is shown, when the queue's folder changes while it is, when whoever works the queue off has gone,
+    and after its own changes; never else. `forsaken` says that plans could start, and nobody is there to start them.
     """
 
     changed = Signal()
@@ -39,6 +45,8 @@ class QueueControl(QObject):
         self._needs: dict[str, str] = {}
         self.model = QueueModel(self)
         self.selected = ""
+        self.forsaken = False
+        self._runner: subprocess.Popen[bytes] | None = None
         self.model.dropped.connect(self.move)
         self._files: QFileSystemWatcher | None = None
         self._watching = False
@@ -46,6 +54,9 @@ class QueueControl(QObject):
         self._soon.setSingleShot(True)
         self._soon.setInterval(SETTLE_MS)
         self._soon.timeout.connect(self.read)
+        self._pulse = QTimer(self)
+        self._pulse.setInterval(PULSE_MS)
+        self._pulse.timeout.connect(self.look)
 
     @property
     def queue(self) -> Queue:
@@ -57,6 +68,7 @@ class QueueControl(QObject):
 
     def attend(self) -> None:
         """See that somebody works off what waits, as after the machine was started anew; free if there is no queue."""
+        self._allow()
         if self.queue.folder.is_dir():
             self._see_to_runner()
 
@@ -66,13 +78,14 @@ class QueueControl(QObject):
             self._files = QFileSystemWatcher(self)
             self._files.directoryChanged.connect(lambda _: self._soon.start())
         self._watching = True
-        self.read()
         self._see_to_runner()
+        self.read()
 
     def rest(self) -> None:
         """Read no more until somebody looks again."""
         self._watching = False
         self._soon.stop()
+        self._pulse.stop()
         if self._files is not None and (followed := self._files.directories()):
             self._files.removePaths(followed)
 
@@ -81,13 +94,32 @@ class QueueControl(QObject):
         queue = self.queue
         if self._files is not None and self._watching:
             _follow(self._files, self._runs_dir, queue.folder)
-        entries, waits = queue.entries(), queue.waits()
+        entries, self.forsaken = queue.entries(), self._is_forsaken(queue)
+        waits = {each.id: FORSAKEN for each in entries} if self.forsaken else queue.waits()
         self._needs = {each.id: self._needs.get(each.id) or self._needs_of(queue, each) for each in entries}
         self.model.set_rows([QueueRow(each, self._needs[each.id], waits.get(each.id, "")) for each in entries])
         if self.model.place_of(self.selected) is None:
             self.selected = ""
+        if self._watching and entries:
+            self._pulse.start()
+        else:
+            self._pulse.stop()
         self._allow()
         self.changed.emit()
+
+    def look(self) -> None:
+        """See whether somebody still works the queue, and show it if that is no longer as it was."""
+        if self._is_forsaken(self.queue) != self.forsaken:
+            self.read()
+
+    def go_on(self) -> None:
+        """Have the queue worked off again."""
+        try:
+            self._start_runner()
+        except OSError as error:
+            text = f"The queue cannot be worked off: {error.strerror or error}."
+            self._window.notice.say(f"{text} Look whether there is room in {self._runs_dir}, and whose it is.", "bad")
+        self.read()
 
     def select(self, name: str) -> None:
         """Let the actions be about this entry."""
@@ -162,12 +194,25 @@ class QueueControl(QObject):
         return done
 
     def _see_to_runner(self) -> None:
+        # Where it cannot be started, nobody works the queue, which is seen.
+        with suppress(OSError):
+            self._start_runner()
+
+    def _start_runner(self) -> None:
+        """Start the runner, if it is wanted and not there. Raises OSError."""
         from gpu_studio.runs.queueing.queue_process import ensure_runner
 
-        # Where it cannot be started, the change itself could not be made, and was told of.
-        with suppress(OSError):
-            if (process := ensure_runner(self._runs_dir)) is not None:
-                self._window.runs.look_after(process)
+        if not self._is_starting and (process := ensure_runner(self._runs_dir)) is not None:
+            self._runner = process
+            self._window.runs.look_after(process)
+
+    @property
+    def _is_starting(self) -> bool:
+        """Whether the runner that was started here is alive: it takes a moment until it has the queue."""
+        return self._runner is not None and self._runner.poll() is None
+
+    def _is_forsaken(self, queue: Queue) -> bool:
+        return not self._is_starting and queue.is_forsaken
 
     def _needs_of(self, queue: Queue, entry: Entry) -> str:
         from gpu_studio.runs.queueing.queue_choice import in_words
@@ -196,6 +241,7 @@ class QueueControl(QObject):
 
     def _allow(self) -> None:
         actions, row = self._window.actions_, self._row()
+        actions.allow("queue_go_on", "" if self.forsaken else NOTHING_TO_GO_ON)
         for name in _OF_SELECTED:
             actions.allow(name, "" if row else NONE_SELECTED)
         actions["queue_hold"].setText("Release queued plan" if row and row.entry.held else "Hold queued plan")

@@ -1,4 +1,8 @@
-"""Closing the window while runs are alive: leave them, or stop them first. Asked once, unless it was settled before."""
+"""Closing the window while something is under way: live runs, or work on checkpoints.
+
+About the runs it is asked once, unless that was settled before. Work on checkpoints ends with the window, so about that
+it is always asked.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,9 @@ from gpu_studio.ui.settings import QUIT
 
 if TYPE_CHECKING:
     from gpu_studio.ui.main_window import MainWindow
-    from gpu_studio.ui.widgets.asking.quit_dialogs import QuitQuestion, StoppingDialog
+    from gpu_studio.ui.models.train.checkpoint_jobs import CheckpointJobs
+    from gpu_studio.ui.widgets.asking.dialogs import Dialog
+    from gpu_studio.ui.widgets.asking.quit_dialogs import QuitQuestion
 
 ASK, LEAVE = "ask", "leave"
 UNASKED = "gpuStudioClosesUnasked"
@@ -28,16 +34,22 @@ class Quitting(QObject):
         super().__init__(window)
         self._window = window
         self._runs_dir = runs_dir
-        self._settled = False
-        self.dialog: QuitQuestion | StoppingDialog | None = None
+        self._settled = self._gives_up = False
+        self.dialog: Dialog | None = None
 
     def may_close(self) -> bool:
         """Whether nothing is in the way. If something is, it is asked about, and the window closes by the answer."""
-        if self._settled or is_unasked() or not self.asks:
+        if self._settled or is_unasked():
             return True
         if self.dialog is not None:
             self.dialog.raise_()
             return False
+        jobs = self._window.checkpoint_jobs
+        if jobs is not None and jobs.jobs and not self._gives_up:
+            self._ask_about(jobs)
+            return False
+        if not self.asks:
+            return True
         live = live_runs(self._runs_dir)
         if live:
             self._ask(live)
@@ -52,6 +64,30 @@ class Quitting(QObject):
         """Ask from now on, or leave runs running unasked; remembered."""
         self._window.settings.set(QUIT, ASK if asks else LEAVE)
         self._window.actions_["ask_quit"].setChecked(asks)
+
+    def _ask_about(self, jobs: CheckpointJobs) -> None:
+        from gpu_studio.ui.widgets.asking.finishing_dialog import FINISH, GIVE_UP, words
+        from gpu_studio.ui.widgets.asking.question import Question
+
+        answers = {FINISH: lambda: self._finish(jobs), GIVE_UP: self._give_up}
+        self._show(Question(*words(jobs.jobs), answers, self._window))
+
+    def _finish(self, jobs: CheckpointJobs) -> None:
+        from gpu_studio.ui.widgets.asking.finishing_dialog import FinishingDialog
+
+        if not jobs.jobs:
+            self._window.close()
+            return
+        dialog = FinishingDialog(jobs, self._window)
+        for signal, deed in ((dialog.done_with, self._window.close), (dialog.left, self._give_up)):
+            signal.connect(dialog.close)
+            signal.connect(deed)
+        self._show(dialog)
+
+    def _give_up(self) -> None:
+        """Close over the work on checkpoints, unless what is asked next keeps the window open."""
+        self._gives_up = True
+        self._window.close()
 
     def _ask(self, live: list[RunDirectory]) -> None:
         from gpu_studio.ui.widgets.asking.quit_dialogs import QuitQuestion
@@ -75,14 +111,14 @@ class Quitting(QObject):
         self._show(dialog)
         dialog.begin()
 
-    def _show(self, dialog: QuitQuestion | StoppingDialog) -> None:
+    def _show(self, dialog: Dialog) -> None:
         self.dialog = dialog
         dialog.finished.connect(lambda: self._forget(dialog))
         dialog.show()
 
-    def _forget(self, gone: QuitQuestion | StoppingDialog) -> None:
+    def _forget(self, gone: Dialog) -> None:
         if self.dialog is gone:
-            self.dialog = None
+            self.dialog, self._gives_up = None, False
 
     def _close(self) -> None:
         self._settled = True

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject, Qt, QTimer
 
 from gpu_studio.plan import PlanError, load
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.end_told import claim_telling
 from gpu_studio.runs.events import Failed, Finished
 from gpu_studio.runs.state import terminal_event
 from gpu_studio.ui.models.runs.ends_watch import EndsWatch
@@ -22,10 +23,15 @@ if TYPE_CHECKING:
 YES, NO = "yes", "no"
 LONGEST = 240
 MOST_METRICS = 2
+GRACE_MS = 1500
+"""So long a window waits for another in which the person may be looking at the run: longer than from look to look."""
 
 
 class RunEnds(QObject):
-    """Follows the ends of all runs of the folder; a click on what the desktop shows brings the window and the run."""
+    """Follows the ends of all runs of the folder; a click on what the desktop shows brings the window and the run.
+
+    Of several windows one tells of an end, and none if the person is looking at the run in any of them.
+    """
 
     def __init__(self, window: MainWindow, runs: Path) -> None:
         super().__init__(window)
@@ -62,7 +68,13 @@ class RunEnds(QObject):
             self._notifier.close()
 
     def _tell(self, run: RunDirectory) -> None:
-        if self.notifies and not self._is_seen(run):
+        if self.notifies and self._is_seen(run):
+            claim_telling(run)
+        elif self.notifies:
+            QTimer.singleShot(GRACE_MS, self, lambda: self._tell_unless_told(run))
+
+    def _tell_unless_told(self, run: RunDirectory) -> None:
+        if self.notifies and run.exists() and claim_telling(run):
             self.notifier.show(*in_words(run), run.id)
 
     def _is_seen(self, run: RunDirectory) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QThreadPool, Signal
 
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.ui.models.runs.label_changes import Change, Changed, change_labels, with_note, with_tags
+from gpu_studio.runs.label_changes import Change, Changed, change_labels, with_note, with_tags
 from gpu_studio.ui.models.runs.run_filter import known_tags
 from gpu_studio.ui.pages.runs.label_dialogs import NoteDialog, TagDialog
 from gpu_studio.ui.units import plural

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.label_changes import change_labels, shared_note, shared_tags, with_note, with_tags
 from gpu_studio.runs.labels import Labels, labels_file, read_labels, write_labels
-from gpu_studio.ui.models.runs.label_changes import change_labels, shared_note, shared_tags, with_note, with_tags
 
 
 @pytest.fixture

@@ -1,0 +1,126 @@
+"""`runs tag` and `runs note`: what a person writes on runs, and the choice of runs by it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from gpu_studio.cli import exit_codes
+from gpu_studio.cli.output import RefusedError, note, say, say_json, say_table
+from gpu_studio.runs.catalogue import find
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.label_changes import Change, change_labels, with_note, with_tags
+from gpu_studio.runs.labels import LONGEST_NOTE, LONGEST_TAG, Labels, read_labels, split_tags
+from gpu_studio.runs.paths import runs_dir
+from gpu_studio.runs.reading.summary import Summary
+
+
+def tag(chosen: argparse.Namespace) -> int:
+    """Show the tags of runs, or change them."""
+    added, removed = tags_in(chosen.add), tags_in(chosen.remove)
+    if both := _alike(added, removed):
+        raise RefusedError(f"{', '.join(both)} cannot be both given and taken away: leave one of them out.")
+
+    def change(labels: Labels) -> Labels:
+        return with_tags(added, labels.tags if chosen.clear else removed)(labels)
+
+    return _act(chosen, change if added or removed or chosen.clear else None, _say_tags)
+
+
+def write_note(chosen: argparse.Namespace) -> int:
+    """Show the note of runs, or change it."""
+    change: Change | None = None
+    if chosen.clear or chosen.message is not None:
+        change = with_note("" if chosen.clear else _message(chosen.message))
+    return _act(chosen, change, _say_notes)
+
+
+def tags_in(options: Iterable[str]) -> tuple[str, ...]:
+    """The tags that were given with an option, each time with commas between them.
+
+    Raises RefusedError if one is none, or longer than a tag can be.
+    """
+    texts = list(options)
+    for text in texts:
+        if not split_tags(text):
+            raise RefusedError(f"{text!r} is no tag: write a word, or several with commas between them.")
+        for word in text.split(","):
+            if len(word.strip()) > LONGEST_TAG:
+                raise RefusedError(f"{word.strip()!r} is too long for a tag: write at most {LONGEST_TAG} letters.")
+    return split_tags(",".join(texts))
+
+
+def having_tags(found: list[Summary], options: Iterable[str]) -> list[Summary]:
+    """Those of the runs that have all the tags. Raises RefusedError if one of these is no tag."""
+    wanted = tags_in(options)
+    return [each for each in found if len(_alike(wanted, read_labels(each.directory).tags)) == len(wanted)]
+
+
+def none_has(found: list[Summary], options: Iterable[str]) -> str:
+    """A sentence for when none of the runs has all the tags."""
+    known = {tag.casefold(): tag for each in found for tag in read_labels(each.directory).tags}
+    there = ", ".join(sorted(known.values(), key=str.casefold)) or "none"
+    return f"No run has {' and '.join(map(repr, tags_in(options)))} among its tags. Tags in use: {there}."
+
+
+def _act(chosen: argparse.Namespace, change: Change | None, show: Callable[[dict[RunDirectory, Labels]], None]) -> int:
+    runs = list(dict.fromkeys(find(runs_dir(chosen.runs_dir), name) for name in chosen.runs))
+    for run in runs:
+        if problem := read_labels(run).problem:
+            note(problem)
+    if change is not None and (why_not := change_labels(runs, change).why_not):
+        raise RefusedError(why_not)
+    labels = {run: read_labels(run) for run in runs}
+    if chosen.json:
+        say_json([_document(run, each) for run, each in labels.items()])
+    else:
+        show(labels)
+    return exit_codes.OK
+
+
+def _say_tags(labels: dict[RunDirectory, Labels]) -> None:
+    if len(labels) == 1:
+        _say_of_one(labels, lambda each: each.tags, "tags")
+    else:
+        say_table([("RUN", "TAGS"), *((run.id, ", ".join(each.tags)) for run, each in labels.items())])
+
+
+def _say_notes(labels: dict[RunDirectory, Labels]) -> None:
+    if len(labels) == 1:
+        _say_of_one(labels, lambda each: each.note.splitlines(), "note")
+        return
+    for run, each in labels.items():
+        say(f"{run.id}{':' if each.note else ': no note'}")
+        for line in each.note.splitlines():
+            say(f"  {line}")
+
+
+def _say_of_one(labels: dict[RunDirectory, Labels], lines: Callable[[Labels], Sequence[str]], what: str) -> None:
+    ((run, each),) = labels.items()
+    if not lines(each):
+        note(f"{run.id} has no {what}.")
+    for line in lines(each):
+        say(line)
+
+
+def _message(text: str) -> str:
+    text = (sys.stdin.read() if text == "-" else text).strip()
+    if len(text) > LONGEST_NOTE:
+        raise RefusedError(f"A note has at most {LONGEST_NOTE} characters, and this one has {len(text)}: shorten it.")
+    return text
+
+
+def _document(run: RunDirectory, labels: Labels) -> dict[str, Any]:
+    return {"run": run.id, "tags": list(labels.tags), "note": labels.note}
+
+
+def _alike(some: Sequence[str], others: Iterable[str]) -> list[str]:
+    """Those of some tags that are among others, whatever their case."""
+    there = {tag.casefold() for tag in others}
+    return [tag for tag in some if tag.casefold() in there]
+
+
+ACTIONS: Final[dict[str, Callable[[argparse.Namespace], int]]] = {"tag": tag, "note": write_note}
+"""What each action of `runs` about tags and notes does."""
