@@ -13,7 +13,8 @@ export PYTHON CUDA
 
 VENV_PYTHON := .venv/bin/python
 PREPARE = python=$$(packaging/setup/find-python.sh) && "$$python" packaging/setup/prepare.py
-PYTEST = QT_QPA_PLATFORM=offscreen $(VENV_PYTHON) -m pytest
+# Byte code is kept whatever the shell says: else each worker, and each process of a test, would compile all source anew.
+PYTEST = QT_QPA_PLATFORM=offscreen PYTHONDONTWRITEBYTECODE= $(VENV_PYTHON) -m pytest
 # A worker a core, but no more than fit into memory with a TensorFlow each; a file's tests stay together.
 IN_PARALLEL = --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 # Typed as strictly as the program: all that the Makefile runs, and what the tests stand on.
@@ -37,7 +38,7 @@ test: ## Check the source, then run all tests (under ten minutes on two cores)
 
 quick: ## Run the tests that take less than a minute together
 	@$(PREPARE) test
-	@$(PYTEST) $(IN_PARALLEL) -m "not slow and not window" $(ARGS)
+	@$(PYTEST) $(IN_PARALLEL) -m "not slow and not window and not processes" $(ARGS)
 
 check: ## Check style, types, and who imports whom
 	@$(PREPARE) check

@@ -15,14 +15,21 @@ settings.register_profile("ci", deadline=None, derandomize=True, database=None, 
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what opens the whole window, and begin with the files that take long.
+STARTING = frozenset({"start", "ended", "trainer", "asked", "gpu_studio_process"})
+"""Fixtures by which a test starts trainers, or others of the program's processes."""
 
-    `make quick` leaves the whole window out: a hundred of those tests take as long as all else. Files that take long
-    come first, because at the end of a run on several cores one of them would keep the other cores waiting.
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what opens the whole window or starts trainers, and begin with the files that take long.
+
+    `make quick` leaves both out: a few hundred of those tests take as long as all else. Files that take long come
+    first, because at the end of a run on several cores one of them would keep the other cores waiting.
     """
     for item in items:
-        if "open_window" in getattr(item, "fixturenames", ()):
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if "open_window" in fixtures:
             item.add_marker(pytest.mark.window)
+        if fixtures & STARTING:
+            item.add_marker(pytest.mark.processes)
     long = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in long)

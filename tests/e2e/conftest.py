@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -8,8 +9,10 @@ from pathlib import Path
 
 import fake_plan_asker
 import pytest
+import warm_python
 
 from gpu_studio.runs import catalogue, lock
+from gpu_studio.runs.launch import TRAINER_VARIABLE
 from gpu_studio.ui.control.quitting import LEAVE
 from gpu_studio.ui.control.run_ends import NO
 from gpu_studio.ui.main_window import MainWindow
@@ -46,3 +49,11 @@ def open_window(qtbot, runs: Path, tmp_path: Path, monkeypatch) -> Callable[...,
         return window
 
     return opened
+
+
+@pytest.fixture(scope="module")
+def warm_trainer() -> Iterator[None]:
+    """Trainers are processes that have TensorFlow already: for tests that are not about how one starts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(TRAINER_VARIABLE, shlex.join(warm_python.command("gpu_studio.trainer")))
+        yield

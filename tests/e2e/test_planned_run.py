@@ -13,7 +13,7 @@ from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.ui.main_window import MainWindow
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(200), pytest.mark.usefixtures("warm_trainer")]
 
 LONG_MS = 120_000
 ALT, CTRL = Qt.KeyboardModifier.AltModifier, Qt.KeyboardModifier.ControlModifier

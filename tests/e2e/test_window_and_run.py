@@ -68,6 +68,7 @@ def test_that_the_starter_plan_trains_from_the_keyboard_and_is_watched_to_its_en
     assert f"test accuracy {end.metrics['test_accuracy']:.4f}" in page.header.line.text
 
 
+@pytest.mark.usefixtures("warm_trainer")
 def test_that_a_run_outlives_a_killed_window_and_a_new_window_shows_all_of_it(
     qtbot, open_window, runs, endless, x_environment, fault
 ) -> None:
@@ -121,6 +122,7 @@ def press_train(qtbot, window_process, environment, runs: Path) -> None:
     qtbot.waitUntil(pressed, timeout=60_000)
 
 
+@pytest.mark.usefixtures("warm_trainer")
 def test_that_a_killed_trainer_is_shown_as_lost_and_can_be_resumed(qtbot, open_window, runs, endless, fault) -> None:
     fault.is_about("trainer killed", "lost; goes on from its newest checkpoint at a click")
     window = open_window(endless)
@@ -128,6 +130,8 @@ def test_that_a_killed_trainer_is_shown_as_lost_and_can_be_resumed(qtbot, open_w
     live = window.train_page.live_run
     qtbot.waitUntil(lambda: len(live.history.checkpoints) > 0, timeout=LONG_MS)
     run = the_run(runs)
+    # While a few steps are profiled there is a temporary folder, which nobody removes if the trainer is killed then.
+    qtbot.waitUntil(lambda: bool(told(run, events.Communication)), timeout=LONG_MS)
     kill(run)
     with (
         fault.noticed(),
@@ -148,6 +152,7 @@ def test_that_a_killed_trainer_is_shown_as_lost_and_can_be_resumed(qtbot, open_w
     qtbot.waitUntil(lambda: resumed.state == "finished", timeout=LONG_MS)
 
 
+@pytest.mark.usefixtures("warm_trainer")
 def test_that_the_window_survives_a_run_out_of_memory_and_says_what_to_try(
     qtbot, open_window, runs, tmp_path, monkeypatch, fault
 ) -> None:
@@ -171,6 +176,7 @@ def test_that_the_window_survives_a_run_out_of_memory_and_says_what_to_try(
     assert window.page == "plan"
 
 
+@pytest.mark.usefixtures("warm_trainer")
 def test_that_pause_and_resume_from_the_menu_reach_the_trainer(qtbot, open_window, runs, endless) -> None:
     window = open_window(endless)
     window.actions_["train"].trigger()

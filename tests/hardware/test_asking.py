@@ -103,6 +103,7 @@ JSON_VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.text() | JSON_VALUES.map(json.dumps) | st.builds('{{"cards": {}}}'.format, JSON_VALUES.map(json.dumps)))
 def test_that_any_text_is_an_inventory_or_refused_as_none(text):
     with suppress(InventoryError):

@@ -66,6 +66,7 @@ def idle_card(ask):
     return answer
 
 
+@pytest.mark.slow
 def test_that_a_card_that_falls_asleep_then_says_so_and_is_watched_again_when_somebody_wakes_it(laptop):
     laptop.begin()
     laptop.run(IDLE_AFTER + 2)
@@ -77,6 +78,7 @@ def test_that_a_card_that_falls_asleep_then_says_so_and_is_watched_again_when_so
     assert gone(laptop) == ["", "", "", ""]
 
 
+@pytest.mark.slow
 def test_that_one_that_stays_awake_is_asked_again_and_then_left_alone_for_longer(laptop):
     laptop.begin()
     rests = []

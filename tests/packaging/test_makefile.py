@@ -79,7 +79,7 @@ def test_that_test_checks_the_source_and_runs_everything(tree):
 
 def test_that_quick_leaves_out_the_slow_and_the_whole_window(tree):
     run(tree, "make", "quick")
-    assert calls(tree)[-1].endswith(" -m not slow and not window")
+    assert calls(tree)[-1].endswith(" -m not slow and not window and not processes")
 
 
 def test_that_continuous_integration_runs_from_anywhere_and_ends_with_the_tests_last_word(tree, tmp_path_factory):

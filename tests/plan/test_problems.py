@@ -47,6 +47,7 @@ def test_that_values_are_shown_as_a_plan_writes_them(value, text):
     assert shown(value) == text
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.text() | st.integers() | st.floats(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)

@@ -68,6 +68,7 @@ def test_that_a_text_that_is_no_plan_is_written_anew(text: str) -> None:
     assert rewritten(text, Plan(name="new")) == dumps(Plan(name="new"))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(plans(), plans())
 def test_that_any_plan_file_can_be_made_that_of_any_plan(before: Plan, after: Plan) -> None:

@@ -44,6 +44,7 @@ FULL = Plan(
 )
 
 
+@pytest.mark.slow
 @given(plans())
 def test_that_a_plan_written_and_read_is_equal(plan):
     assert loads(dumps(plan)) == plan

@@ -1,4 +1,4 @@
-"""The real sampler on simulated cards with a fault: `python faulty_sampler.py MACHINE FAULT FILE [options]`.
+"""The quick sampler on simulated cards with a fault: `python faulty_sampler.py MACHINE FAULT FILE [options]`.
 
 The fault is put in at the boundary of the driver's library. Those of `IN_MID_RUN` hold for as long as FILE is there;
 `options` are those of the sampler.
@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
+
+from quick_sampler import hurry
 
 from gpu_studio.hardware import nvml
 from gpu_studio.hardware.sampler.__main__ import _arguments, watch
@@ -74,6 +76,7 @@ class FaultyLibrary(SimulatedLibrary):
 def main() -> int:
     """Watch the faulty machine until stdin is closed."""
     name, fault, file, *options = sys.argv[1:]
+    hurry()
     library = FaultyLibrary(name, fault, Path(file))
     nvml.use_library(library)
     chosen = _arguments(options)

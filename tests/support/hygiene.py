@@ -30,7 +30,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Set apart what is there before the first test: looking through it after each one takes longer than the tests."""
+    """Set apart what is there before the first test: looking through it after each one takes longer than the tests.
+
+    Raises pytest.UsageError if TensorFlow is among it: each worker would wait for it, and for no test of its own.
+    """
+    if "tensorflow" in sys.modules:
+        raise pytest.UsageError("a test file imports TensorFlow as it is collected: import it in the tests instead")
     gc.collect()
     gc.freeze()
 

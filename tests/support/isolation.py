@@ -64,9 +64,19 @@ class Home:
             "TMPDIR": str(self.temporary),
         }
 
+    @property
+    def is_untouched(self) -> bool:
+        """Whether it is as it was made."""
+        folders = (self.path, self.temporary, self.runtime)
+        return len(list(self.root.iterdir())) == len(folders) and all(map(_is_new, folders))
+
     def remove(self) -> None:
         """Remove the folders and all that is in them."""
         shutil.rmtree(self.root, ignore_errors=True)
+
+
+def _is_new(folder: Path) -> bool:
+    return folder.is_dir() and folder.stat().st_mode & 0o777 == 0o700 and not any(folder.iterdir())
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -98,15 +108,29 @@ def real_temporary(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tmp_path_factory.getbasetemp() and tempfile.gettempdir())
 
 
+@pytest.fixture(scope="session")
+def spare_homes() -> Iterator[list[Home]]:
+    """Homes that nobody has used: to make and remove one takes longer than most tests."""
+    homes: list[Home] = []
+    yield homes
+    for home in homes:
+        home.remove()
+
+
 @pytest.fixture(autouse=True)
-def isolated_home(real_temporary: str) -> Iterator[Home]:
+def isolated_home(request: pytest.FixtureRequest, real_temporary: str, spare_homes: list[Home]) -> Iterator[Home]:
     """A home that lives as long as the test. It is left last: what the test made may still write there."""
-    home = Home.make(real_temporary)
+    # By the home of a slow test its processes are known, so that is nobody else's.
+    slow = request.node.get_closest_marker("slow") is not None
+    home = Home.make(real_temporary) if slow or not spare_homes else spare_homes.pop()
     with pytest.MonkeyPatch.context() as patch:
         _move_into(home, patch)
         patch.setattr(tempfile, "tempdir", str(home.temporary))
         yield home
-    home.remove()
+    if home.is_untouched and not slow:
+        spare_homes.append(home)
+    else:
+        home.remove()
 
 
 @pytest.fixture

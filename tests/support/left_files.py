@@ -7,8 +7,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 TEMPORARY = (".tmp-*", "*.tmp", "tmp*", "*.part")
-# TensorFlow's AutoGraph removes these when its process ends; one that is killed cannot.
-_KNOWN = ("__autograph_generated_file*", "__pycache__")
+_KNOWN = ("__pycache__",)
 # A trainer that is killed while it writes a checkpoint leaves one under its unfinished name, by design.
 _UNFINISHED = "checkpoints"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 
 import shiboken6
 from grace import GRACE_S
@@ -39,18 +38,9 @@ def _windows() -> list[QWidget]:
 
 
 def _running() -> list[QTimer | QThread]:
-    # There are half a million objects: a look into a set for each is all that every test can bear. Asking the type and
-    # not the object, because a proxy or a mock would answer for itself.
-    kinds = frozenset(_with_subclasses(QTimer)) | frozenset(_with_subclasses(QThread))
-    found = [item for item in gc.get_objects() if type(item) in kinds]
-    return [item for item in found if shiboken6.isValid(item) and _runs(item)]
-
-
-def _with_subclasses(kind: type) -> Iterator[type]:
-    yield kind
-    below: list[type] = kind.__subclasses__()
-    for each in below:
-        yield from _with_subclasses(each)
+    # All objects that Python has of Qt are few next to all that it has, so that every test can bear to look at them.
+    kinds = (QTimer, QThread)
+    return [item for item in shiboken6.getAllValidWrappers() if isinstance(item, kinds) and _runs(item)]
 
 
 def _runs(item: QTimer | QThread) -> bool:

@@ -196,3 +196,17 @@ def test_that_what_stays_in_qt_fails_the_test(run_test, line, description):
         """
     )
     assert_left(result, description)
+
+
+def test_that_a_file_that_imports_tensorflow_before_the_first_test_is_refused(run_test, pytester):
+    pytester.makepyfile(tensorflow="")
+    result = run_test(
+        """
+        import tensorflow
+
+        def test_nothing():
+            pass
+        """
+    )
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*a test file imports TensorFlow as it is collected*"])

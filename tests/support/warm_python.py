@@ -159,7 +159,9 @@ def _become(wanted: dict[str, Any], descriptors: list[int]) -> None:
     sys.argv = [wanted["program"], *wanted["arguments"]]
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    os._exit(_status(wanted["program"]))
+    status = _status(wanted["program"])
+    atexit._run_exitfuncs()  # AutoGraph's removes its files
+    os._exit(status)
 
 
 def _status(program: str) -> int:

@@ -24,6 +24,27 @@ from gpu_studio.ui.settings import NOTIFY, QUIT, Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 
 OpenWindow = Callable[..., MainWindow]
+_MODELS = "gpu_studio.ui.models"
+QUICK = {
+    f"{_MODELS}.plan.plan_facts.PATIENCE_MS": 20,
+    f"{_MODELS}.plan.plan_facts.LOOK_MS": 5,
+    f"{_MODELS}.plan.times_reader.LOOK_MS": 5,
+    f"{_MODELS}.train.checkpoint_jobs.LOOK_MS": 5,
+    f"{_MODELS}.train.live_run.LIVE_MS": 20,
+    f"{_MODELS}.train.live_run.LOOK_MS": 100,
+    f"{_MODELS}.runs.ends_watch.LOOK_MS": 50,
+    "gpu_studio.ui.pages.train.gone_banner.LOOK_MS": 50,
+}
+"""How often is looked for what a test waits for: oftener than in the window, for hundreds of tests wait."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick() -> Iterator[None]:
+    """Have the window look as often as `QUICK` says."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, milliseconds in QUICK.items():
+            patch.setattr(name, milliseconds)
+        yield
 
 
 @pytest.fixture

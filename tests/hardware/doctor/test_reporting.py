@@ -17,6 +17,8 @@ from gpu_studio.hardware.doctor import as_json, gather, judge, lines
 from gpu_studio.hardware.samples import CardFacts, Cards, Fast, FastFigures, encode
 from gpu_studio.hardware.tensorflow_view import ViewError, tensorflow_view
 
+pytestmark = pytest.mark.processes
+
 COMMAND = [sys.executable, "-m", "gpu_studio.hardware.doctor"]
 
 

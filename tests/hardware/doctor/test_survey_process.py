@@ -14,7 +14,10 @@ from gpu_studio.hardware.doctor import Finding, examine
 from gpu_studio.hardware.doctor.facts import Facts, Survey
 from gpu_studio.hardware.doctor.surveying import take_survey
 
-pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler to build the library with")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(compiler() is None, reason="there is no C compiler to build the library with"),
+]
 
 
 @pytest.fixture(scope="module")
