@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
+from PySide6.QtCore import QByteArray, QSize, Qt
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QIcon, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
@@ -21,6 +21,7 @@ from gpu_studio.ui.control.run_control import RunControl, live_run
 from gpu_studio.ui.control.run_ends import RunEnds
 from gpu_studio.ui.control.run_plans import RunPlans
 from gpu_studio.ui.control.scripts import Scripts
+from gpu_studio.ui.late_pages import LatePages
 from gpu_studio.ui.menus import RecentMenu
 from gpu_studio.ui.models.devices.checkup import Checkup
 from gpu_studio.ui.models.devices.inventory import Inventory
@@ -32,6 +33,7 @@ from gpu_studio.ui.models.plan.resuming import Resuming
 from gpu_studio.ui.pages.devices_page import DevicesPage
 from gpu_studio.ui.pages.plan_page import PlanPage
 from gpu_studio.ui.settings import GEOMETRY, THEME, Settings, settings_path
+from gpu_studio.ui.settling import Settling
 from gpu_studio.ui.theme.manager import Mode, ThemeManager
 from gpu_studio.ui.widgets.notice import Notice
 from gpu_studio.ui.widgets.rail import Rail
@@ -41,6 +43,7 @@ from gpu_studio.ui.window_state import WindowState
 
 if TYPE_CHECKING:
     from gpu_studio.ui.control.run_list import RunList
+    from gpu_studio.ui.models.train.checkpoint_jobs import CheckpointJobs
     from gpu_studio.ui.models.train.live_run import LiveRun
     from gpu_studio.ui.pages.train_page import TrainPage
 
@@ -48,8 +51,6 @@ PageName = Literal["devices", "plan", "train", "runs"]
 PAGES: tuple[PageName, ...] = ("devices", "plan", "train", "runs")
 SMALLEST = QSize(1024, 680)
 USUAL = QSize(1280, 800)
-SETTLE_MS = 40
-LONGEST_UNSETTLED_MS = 1500
 
 
 class MainWindow(QMainWindow):
@@ -89,10 +90,9 @@ class MainWindow(QMainWindow):
         self._make_handlers(runs_dir, trainer)
         self.actions_ = ActionSet(self)
         self._runs_dir = runs_dir
-        self._settling: QTimer | None = None
-        self._train_page: TrainPage | None = None
-        self._run_list: RunList | None = None
+        self._settling = Settling(self.inventory, self._settle, self)
         self._rooms = {name: room() for name in PAGES}
+        self._late = LatePages(self, runs_dir, self._rooms["train"], self._rooms["runs"])
         self._build()
         self._connect()
         self._restore()
@@ -102,40 +102,23 @@ class MainWindow(QMainWindow):
 
     @property
     def train_page(self) -> TrainPage:
-        """The Train page, made when it is first needed: its plots take longer to import than all else."""
-        if self._train_page is None:
-            from gpu_studio.ui.pages.train_page import TrainPage
-
-            self._train_page = TrainPage(self.theme, self.settings)
-            self._rooms["train"].addWidget(self._train_page)
-            self._train_page.resume_requested.connect(lambda path: self.runs.resume(RunDirectory(Path(path))))
-            self._train_page.resuming.connect(lambda path, name: self.runs.resume(RunDirectory(Path(path)), name))
-            self._train_page.mend_requested.connect(
-                lambda path, mend: self.run_plans.open_mended(RunDirectory(Path(path)), mend)
-            )
-            self._train_page.told.connect(self.notice.say)
-            self._train_page.runs_wanted.connect(lambda: self.show_page("runs"))
-            self.state.watch(self._train_page)
-        return self._train_page
+        """The Train page, made when it is first needed."""
+        return self._late.train
 
     @property
     def run_list(self) -> RunList:
         """The Runs page and what it does, made when it is first needed."""
-        if self._run_list is None:
-            from gpu_studio.ui.control.run_list import RunList
-            from gpu_studio.ui.pages.runs.queue_card import QueueCard
-
-            self._run_list = RunList(self, self._runs_dir)
-            page = self._run_list.page
-            page.column.insertWidget(1, QueueCard(self.queue, self.actions_, page))
-            self._rooms["runs"].addWidget(self._run_list.page)
-            self.state.watch_list(self._run_list.page)
-        return self._run_list
+        return self._late.runs
 
     @property
     def shown_run(self) -> LiveRun | None:
         """The run that the Train page shows, if it shows one."""
-        return self._train_page.live_run if self._train_page is not None else None
+        return self._late.shown_run
+
+    @property
+    def checkpoint_jobs(self) -> CheckpointJobs | None:
+        """What is being done with checkpoints; None while nothing can have been asked."""
+        return self._late.jobs
 
     @property
     def page(self) -> PageName:
@@ -243,17 +226,7 @@ class MainWindow(QMainWindow):
         """Settle in once the window is painted and the machine has answered, or takes too long for it."""
         super().showEvent(event)
         self.setFocus()
-        if self._settling is None:
-            self._settling = QTimer(self)
-            self._settling.setSingleShot(True)
-            self._settling.timeout.connect(self._settle)
-            self._settling.start(LONGEST_UNSETTLED_MS)
-            self.inventory.changed.connect(self._settle_soon)
-            self._settle_soon()
-
-    def _settle_soon(self) -> None:
-        if self._settling is not None and self._settling.isActive() and not self.inventory.looking:
-            self._settling.start(SETTLE_MS)
+        self._settling.begin()
 
     def _settle(self) -> None:
         """Do what the first painted window need not wait for."""
@@ -278,12 +251,8 @@ class MainWindow(QMainWindow):
         self.runs.close()
         self.queue.close()
         self.run_ends.close()
-        if self._settling is not None:
-            self._settling.stop()
-        if self._run_list is not None:
-            self._run_list.close()
-        if self._train_page is not None:
-            self._train_page.close_run()
+        self._settling.stop()
+        self._late.close()
         super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802 - Qt's name

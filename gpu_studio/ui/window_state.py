@@ -52,7 +52,9 @@ class WindowState(QObject):
         """Follow the run that the Train page shows."""
         page.state_changed.connect(self.follow_run)
         page.status.connect(self._tell)
-        for changed in (page.details.table.allowed, page.details.desk.jobs.changed):
+        page.concerns.changed.connect(self._tell_of_run)
+        details = page.details
+        for changed in (details.table.allowed, details.desk.jobs.changed, details.placement.changed):
             changed.connect(lambda: follow_train_page(self._window))
 
     def watch_list(self, page: RunsPage) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+import quick_sampler
 from PySide6.QtGui import QAction
 
 from gpu_studio.hardware.samples import CardFacts, Cards, Fast, FastFigures, Instance, encode
@@ -29,7 +30,7 @@ def memory(time: float, used: int) -> Fast:
 @pytest.fixture
 def sampler(qapp, monkeypatch):
     monkeypatch.setenv("GPU_STUDIO_SIMULATE", "2xH100")
-    made = Sampler()
+    made = Sampler(command=quick_sampler.command())
     yield made
     made.close()
 

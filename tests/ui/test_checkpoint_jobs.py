@@ -18,6 +18,8 @@ from gpu_studio.ui.pages.train.checkpoints_pane import LIVE, NONE_SELECTED, ONE_
 from gpu_studio.ui.pages.train_page import TrainPage
 from gpu_studio.ui.theme.manager import ThemeManager
 
+pytestmark = pytest.mark.processes
+
 FOUND = "test accuracy 0.8750 · loss 0.2500"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import quick_sampler
 from made_machines import TWO_CARDS, WITHOUT_CARDS, answering
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QGuiApplication
@@ -169,7 +170,7 @@ def page(qtbot, theme, monkeypatch):
     def open_page(machine: Machine, simulated: str = "") -> DevicesPage:
         if simulated:
             monkeypatch.setenv("GPU_STUDIO_SIMULATE", simulated)
-        inventory, sampler = Inventory(answering(machine)), Sampler()
+        inventory, sampler = Inventory(answering(machine)), Sampler(command=quick_sampler.command())
         checkup = Checkup(command=(answering(machine)[0], "-S", "-c", "print('{}')"))
         watchers.extend((inventory, sampler, checkup))
         shown = DevicesPage(theme, inventory, sampler, checkup, QAction("Doctor…"), QAction("Copy"))

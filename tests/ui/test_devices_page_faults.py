@@ -15,18 +15,23 @@ from made_machines import TWO_CARDS, WITHOUT_CARDS, answering
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QAction
 
+from gpu_studio.hardware import supervision
 from gpu_studio.hardware.sampler.driver import SILENT
 from gpu_studio.hardware.supervision import Watchdog, sampler_environment
 from gpu_studio.plan import Machine
+from gpu_studio.ui.models.devices import sampler as sampler_model
 from gpu_studio.ui.models.devices.checkup import Checkup
 from gpu_studio.ui.models.devices.devices_model import MEMORY, POWER, TEMPERATURE, UTILISATION, text_of
 from gpu_studio.ui.models.devices.inventory import Inventory
 from gpu_studio.ui.models.devices.sampler import Sampler
 from gpu_studio.ui.pages.devices_page import DevicesPage
 
+pytestmark = pytest.mark.processes
+
 PROGRAM = Path(__file__).parents[1] / "support" / "faulty_sampler.py"
 PATIENT = 20_000
 LOST = "lost: the driver no longer answers for it"
+HANGING = ("hung", "stuck")
 FIGURES = (MEMORY, UTILISATION, POWER, TEMPERATURE)
 
 
@@ -39,6 +44,8 @@ def trigger(tmp_path: Path) -> Path:
 @pytest.fixture
 def page(qtbot, theme, trigger, monkeypatch):
     """Open the page on a machine with a fault."""
+    monkeypatch.setattr(sampler_model, "RATE_HZ", 10.0)
+    monkeypatch.setattr(supervision, "SHORTEST", 0.05)
     monkeypatch.setenv(
         "PYTHONPATH", os.pathsep.join([str(PROGRAM.parent), sampler_environment().get("PYTHONPATH", "")])
     )
@@ -48,8 +55,9 @@ def page(qtbot, theme, trigger, monkeypatch):
         options = ("--classes", "", "--rate", "1")
         command = (sys.executable, "-P", str(PROGRAM), name, fault, str(trigger), *options)
         inventory = Inventory(answering(machine))
-        # The driver counts as hung after 5 s; here sooner, so that the test does not take as long.
-        sampler = Sampler(command=command, watchdog=Watchdog(hang_after=3.0, opening_after=10.0))
+        # The driver counts as hung after 5 s; here sooner where it will be, so that the test does not take as long.
+        hang_after = 1.5 if fault in HANGING else supervision.HANG_AFTER
+        sampler = Sampler(command=command, watchdog=Watchdog(hang_after=hang_after, opening_after=10.0))
         checkup = Checkup(command=(sys.executable, "-S", "-c", "print('{}')"))
         watchers.extend((inventory, sampler, checkup))
         shown = DevicesPage(theme, inventory, sampler, checkup, QAction("Doctor…"), QAction("Copy"))
@@ -147,7 +155,7 @@ def test_that_a_card_lost_in_mid_run_says_so_and_comes_back(page, qtbot, trigger
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
-        ("hung", "the NVIDIA driver did not answer for 3 s"),
+        ("hung", "the NVIDIA driver did not answer for 1.5 s"),
         ("crash", "the process that watches the cards crashed (SIGSEGV)"),
         ("renewed", "the NVIDIA driver was replaced"),
     ],
@@ -158,7 +166,7 @@ def test_that_what_befalls_the_sampler_is_told_and_the_window_lives_on(page, qtb
     beats: list[int] = []
     pulse = QTimer(shown)
     pulse.timeout.connect(lambda: beats.append(1))
-    pulse.start(50)
+    pulse.start(5)
     trigger.touch()
     qtbot.waitUntil(lambda: says in shown._sampler.trouble, timeout=PATIENT)
     assert len(beats) > 1, "the window's own clock goes on"

@@ -155,6 +155,7 @@ sys.exit(app.run(__import__("pathlib").Path(sys.argv[1]), None))
 """
 
 
+@pytest.mark.slow
 def test_that_sigterm_closes_a_window_over_a_live_run_at_once(runs: Path, tmp_path: Path) -> None:
     run = make_run(runs, Script(epochs=2, trained=0.5))
     held = lock.take(run.lock_file)

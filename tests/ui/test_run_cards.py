@@ -13,7 +13,8 @@ from gpu_studio.runs.events import Devices, LogicalDevice
 from gpu_studio.runs.lineage import events_of, read_history
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.results.run_cards import RunCard, run_cards, uses_cards
-from gpu_studio.ui.models.train.card_figures import HOST, LONGEST_GAP, MOST_POINTS, CardFigures
+from gpu_studio.ui.models.devices.sample_points import HOST
+from gpu_studio.ui.models.train.card_figures import LONGEST_GAP, MOST_POINTS, CardFigures
 from gpu_studio.ui.models.train.card_readout import device_table
 from gpu_studio.ui.models.train.card_record import CardRecord
 from gpu_studio.ui.models.train.readout import Readout

@@ -89,11 +89,11 @@ def shown(strip) -> list[str]:
 
 def test_that_what_begins_stands_in_strip_log_marks_and_is_told_in_a_line(qtbot, page, moment) -> None:
     happen(qtbot, page, memory(0.97))
-    with qtbot.waitSignal(page.status) as told:
+    with qtbot.waitSignal(page.concerns.changed):
         moment.look()
     text = "GPU:0 uses 97 % of its memory limit."
     assert shown(page.warnings) == [text]
-    assert told.args == ["⚠ GPU:0 uses 97 % of its memory limit"]
+    assert page.concerns.words == "⚠ GPU:0 uses 97 % of its memory limit"
     assert page.live_run.history.warnings[-1].message == text
     page.details.refresh(page.live_run)
     assert f"⚠ {text} A larger batch may not fit" in page.details.log.events.toPlainText()

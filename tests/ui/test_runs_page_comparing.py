@@ -9,9 +9,10 @@ from made_runs import Script, make_run
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 
+from gpu_studio.runs.results.comparison import Row
 from gpu_studio.runs.results.prediction import Prediction, write
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.runs.comparison_model import IS_BEST_ROLE, MARK
+from gpu_studio.ui.models.runs.comparison_model import IS_BEST_ROLE, MARK, ComparisonModel
 from gpu_studio.ui.models.runs.runs_model import COLOUR_ROLE, LOSS, RUN
 from gpu_studio.ui.pages.runs.lower_part import TOO_MANY
 
@@ -221,3 +222,29 @@ def test_that_more_than_eight_are_too_many(open_window, runs, qtbot) -> None:
     assert page.outcome.hint.words.text() == TOO_MANY
     assert not window.actions_["compare_runs"].isEnabled()
     assert window.actions_["delete_run"].isEnabled()
+
+
+def test_that_many_runs_with_long_names_have_a_legend_of_several_lines_that_tells_them_all(
+    open_window, runs, qtbot
+) -> None:
+    names = [f"the {each} of six runs" for each in ("first", "second", "third", "fourth", "fifth", "sixth")]
+    for name in names:
+        make_run(runs, Script(name=name, ending="completed", epochs=2, trained=2, steps=20, devices=1))
+    window = open_window()
+    window.resize(1024, 680)
+    window.show_page("runs")
+    page = window.run_list.page
+    qtbot.waitUntil(lambda: len(page.model.rows) == 6)
+    page.select(*(row.id for row in page.model.rows))
+    legend = page.outcome.curves.legend
+    qtbot.waitUntil(lambda: len(legend.entries) == 6 and legend.places() != [])
+    assert {place.words.split()[0] for place in legend.places()} == {name.split()[1] for name in names}
+    assert legend.left_out == ()
+    assert legend.places()[-1].line > 0
+
+
+def test_that_words_of_a_plan_stand_without_their_quotes(qapp) -> None:
+    model = ComparisonModel()
+    texts = ('"adam"', '"a \\"b\\""', "[1, 2]", '""')
+    model.show("abcd", range(4), [Row("training.optimizer", "", (None,) * 4, texts)], ())
+    assert [model.index(0, column).data() for column in range(1, 5)] == ["adam", texts[1], "[1, 2]", '""']

@@ -6,10 +6,13 @@ import sys
 
 import psutil
 import pytest
+import quick_sampler
 
 from gpu_studio.hardware.samples import Beat, Fast, FastFigures, Host, Started, encode
 from gpu_studio.hardware.supervision import Watchdog
 from gpu_studio.ui.models.devices.sampler import Sampler
+
+pytestmark = pytest.mark.processes
 
 
 @pytest.fixture
@@ -54,7 +57,7 @@ def test_that_the_simulated_cards_are_seen_and_are_marked(make, qtbot, monkeypat
 
 def test_that_after_rest_only_signs_of_life_come_and_nobody_is_told(make, qtbot, monkeypatch) -> None:
     monkeypatch.setenv("GPU_STUDIO_SIMULATE", "H100")
-    sampler = make()
+    sampler = make(*quick_sampler.command())
     sampler.look(("fast",))
     qtbot.waitUntil(lambda: "fast" in sampler.picture.seen)
     sampler.rest()

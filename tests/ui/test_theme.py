@@ -55,6 +55,7 @@ def test_that_a_mixture_ends_at_its_two_colours(one: str, other: str) -> None:
 def test_that_devices_are_told_apart_by_more_than_colour() -> None:
     seen = {(DARK.device_colour(index), DARK.device_dash(index)) for index in range(8)}
     assert len({colour for colour, _ in seen}) == len({dash for _, dash in seen}) == 8
+    assert len({(DARK.device_colour(index), DARK.device_dash(index)) for index in range(64)}) == 64
 
 
 def test_that_the_bundled_fonts_are_there_and_their_digits_have_one_width(qapp: QApplication) -> None:

@@ -189,7 +189,7 @@ def test_that_a_run_without_a_checkpoint_offers_no_resume(page, show, runs_dir):
 
 def test_that_a_finished_run_shows_its_test_figures_and_nothing_to_press(page, show, runs_dir):
     show(make_run(runs_dir, Script(trained=2, epochs=2, ending="completed")))
-    assert page.header.line.text.startswith("finished: test accuracy 0.9620")
+    assert page.header.line.text.startswith("test accuracy 0.9620")
     assert page.header.bar.value() == 1000
     assert not seen(page.outcome)
     assert not any(seen(button) for button in (page.header.pause, page.header.stop, page.header.more))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from made_placements import mlp_placement
 from made_runs import MIB, Script, make_run, tell
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from real_runs import ended, fake_trainer, start
 
 from gpu_studio.runs import events, lock
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.train_state import NO_RUN, NOTHING_DONE
+from gpu_studio.ui.train_state import NO_PLACEMENT, NO_RUN, NOTHING_DONE
 
 __all__ = ["ended", "start"]
 
@@ -55,6 +57,22 @@ def test_that_a_run_goes_on_from_that_very_checkpoint(qtbot, open_window, ended)
     qtbot.waitUntil(lambda: window.shown_run.run != run and window.shown_run.history.started is not None)
     started = window.shown_run.history.started
     assert (started.resumed_from, started.from_step) == (run.id, 2)
+
+
+def test_that_the_placement_is_copied_from_the_menu_once_the_run_has_told_it(qtbot, window, runs) -> None:
+    copy = window.actions_["copy_placement"]
+    assert copy.toolTip() == NO_RUN
+    run = make_run(runs, Script(kind="CPU", trained=0.5))
+    held = lock.take(run.lock_file)
+    show(qtbot, window, run)
+    assert (copy.isEnabled(), copy.toolTip()) == (False, NO_PLACEMENT)
+    tell(run, mlp_placement())
+    qtbot.waitUntil(copy.isEnabled)
+    copy.trigger()
+    layers, crossings = QGuiApplication.clipboard().text().split("\n\n")
+    assert len(layers.splitlines()) == 6
+    assert "\ndense → dense_1\tCPU:0 → CPU:2\t" in crossings
+    held.release()
 
 
 def test_that_ctrl_f_finds_in_the_log_on_the_train_page_and_runs_elsewhere(qtbot, window, runs) -> None:

@@ -17,6 +17,8 @@ from gpu_studio.ui.models.train import card_record
 from gpu_studio.ui.pages.train.drawing import faint_style_of, style_of
 from gpu_studio.ui.pages.train_page import TrainPage
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["start"]
 
 EIGHT = cards("8xH100")

@@ -102,7 +102,7 @@ def test_that_a_run_that_begins_says_what_it_is_at():
 @pytest.mark.parametrize(
     ("ending", "begin", "end"),
     [
-        ("completed", "finished: test accuracy 0.9620 · test loss 0.1310 · ", " s"),
+        ("completed", "test accuracy 0.9620 · test loss 0.1310 · took ", " s"),
         ("stopped", "stopped in epoch 2 of 30, with a checkpoint, after ", " s"),
         ("failed", "ended in epoch 3 of 30 · step 500", ""),
         ("none", "ended in epoch 3 of 30 · step 500", ""),

@@ -6,9 +6,10 @@ import pytest
 import train_pages
 from made_placements import mlp_placement, mlp_timeline
 from made_runs import Script, make_run, tell
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QColor, QContextMenuEvent, QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester, QTest
+from PySide6.QtWidgets import QApplication, QMenu
 
 from gpu_studio.runs import lock
 from gpu_studio.runs.reading.placements import judged
@@ -180,6 +181,13 @@ def test_that_rows_are_copied_by_ctrl_c_the_selected_or_all(qtbot, card, live_ru
     table.clearSelection()
     QTest.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert len(QGuiApplication.clipboard().text().splitlines()) == 6
+    opened = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(5, 5), table.mapToGlobal(QPoint(5, 5)))
+    QApplication.sendEvent(table.viewport(), opened)
+    (menu,) = (each for each in table.findChildren(QMenu) if each.isVisible())
+    table.selectRow(1)
+    menu.actions()[0].trigger()
+    assert QGuiApplication.clipboard().text().splitlines()[1].startswith("dense\t")
+    menu.close()
 
 
 def test_that_tab_goes_from_the_tabs_to_both_tables(qtbot, card, live_run) -> None:

@@ -26,10 +26,10 @@ from gpu_studio.ui.settings import RUNS_ORDER, RUNS_WIDTHS, Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.units import number
 from gpu_studio.ui.widgets.button import ActionButton, Button
-from gpu_studio.ui.widgets.card import Card
-from gpu_studio.ui.widgets.labels import Elided, Label
+from gpu_studio.ui.widgets.empty_state import EmptyState
 from gpu_studio.ui.widgets.page import Page
 
+HOW_TO_BEGIN = "Train a plan: its run stands here, also after the window is closed."
 _MORE_WIDTH = 44
 _MENU: tuple[tuple[str, ...], ...] = (
     ("open_run", "compare_runs", "open_run_plan"),
@@ -58,12 +58,10 @@ class RunsPage(Page):
         self.card = TableCard(self.filter, self.table)
         self.outcome = LowerPart(theme, settings, actions)
         self._split = PageSplit(self.card, self.outcome)
-        self._empty = Card("No runs yet")
-        self._empty.body.addWidget(
-            Label("Train a plan, and its run will stand here, also after the window was closed.")
-        )
+        self._empty = EmptyState("No runs yet", HOW_TO_BEGIN, "Open the plan", f"Runs are kept in {runs}")
+        self._empty.pressed.connect(actions["page_plan"].trigger)
         self._add_buttons(actions)
-        self._lay_out(runs)
+        self._lay_out()
         self._recall()
         self._connect(actions)
         self._count()
@@ -143,10 +141,9 @@ class RunsPage(Page):
     def _open_menu(self) -> None:
         self.menu.popup(self.more.mapToGlobal(QPoint(0, self.more.height() + 2)))
 
-    def _lay_out(self, runs: Path) -> None:
-        self._empty.body.addWidget(Elided(f"Runs are kept in {runs}", "caption", mode=Qt.TextElideMode.ElideMiddle))
+    def _lay_out(self) -> None:
         self.column.addWidget(self._split, 1)
-        self.column.addWidget(self._empty)
+        self.column.addWidget(self._empty, 1)
         self.column.addStretch(0)
 
     def _connect(self, actions: ActionSet) -> None:

@@ -21,7 +21,6 @@ from gpu_studio.ui.models.train.run_concerns import RunConcerns
 from gpu_studio.ui.pages.train.body import Body
 from gpu_studio.ui.pages.train.charts import Charts
 from gpu_studio.ui.pages.train.details_card import DetailsCard
-from gpu_studio.ui.pages.train.empty import EmptyState
 from gpu_studio.ui.pages.train.gone_banner import GoneBanner
 from gpu_studio.ui.pages.train.header import RunHeader
 from gpu_studio.ui.pages.train.now_panel import NowPanel
@@ -30,10 +29,16 @@ from gpu_studio.ui.pages.train.stop_banner import StopBanner
 from gpu_studio.ui.pages.train.warnings_strip import WarningsStrip
 from gpu_studio.ui.settings import Settings
 from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.widgets.empty_state import EmptyState
 
 TICK_MS: Final = 100
 # Figures that change more often than this cannot be read.
 TICKS_A_FIGURE: Final = 3
+NO_RUN: Final = "No run yet"
+HOW_TO_BEGIN: Final = (
+    "Train the open plan with Ctrl+Return. Its run then appears here, live; it goes on when the window is closed, and "
+    "you find it again under Runs."
+)
 
 
 class TrainPage(QWidget):
@@ -41,8 +46,8 @@ class TrainPage(QWidget):
 
     `state_changed` brings the state of the run shown, `status` what there is to say of it in a line, `told` a message
     and its tone. `resume_requested` brings the path of a run that a person wants to go on with, `resuming` also the
-    checkpoint, `mend_requested` also a change of its plan; `runs_wanted` asks for the list of runs. While the page is
-    hidden nothing is drawn.
+    checkpoint, `mend_requested` also a change of its plan; `runs_wanted` asks for the list of runs, `plan_wanted` for
+    the plan. While the page is hidden nothing is drawn.
     """
 
     resume_requested = Signal(str)
@@ -50,6 +55,7 @@ class TrainPage(QWidget):
     mend_requested = Signal(str, object)
     told = Signal(str, str)
     runs_wanted = Signal()
+    plan_wanted = Signal()
     state_changed = Signal(str)
     status = Signal(str)
 
@@ -68,7 +74,8 @@ class TrainPage(QWidget):
         self._timer.setInterval(TICK_MS)
         self._timer.timeout.connect(self._tick)
         self._stack = QStackedLayout(self)
-        self._stack.addWidget(EmptyState())
+        self._stack.addWidget(empty := EmptyState(NO_RUN, HOW_TO_BEGIN, "Open the plan"))
+        empty.pressed.connect(self.plan_wanted)
         above = (self.header, self.gone, self.warnings, self.outcome, self.stop_offer)
         self._body = Body(above, self.charts, self.now, self.details)
         self._stack.addWidget(self._body)
@@ -174,7 +181,8 @@ class TrainPage(QWidget):
         """Draw what was recorded of the machine after the last event, or is read after it."""
         if self._run is not None and self.isVisible() and not self._timer.isActive():
             self.charts.refresh(self._run)
-            self.charts.devices.draw_soon()
+            for plot in self.charts.device_plots:
+                plot.draw_soon()
             self._show_figures()
 
     def _draw(self) -> None:
@@ -248,8 +256,8 @@ class TrainPage(QWidget):
         self.outcome.details_pressed.connect(self._show_details)
         self.outcome.mend_pressed.connect(self._request_mend)
         self.details.room_wanted.connect(self._body.make_room)
+        self._body.low_changed.connect(self.outcome.set_low)
         self.concerns.changed.connect(lambda: self.warnings.show_concerns(self.concerns.concerns))
-        self.concerns.begun.connect(self.status)
         self.gone.runs_wanted.connect(self.runs_wanted)
         self.warnings.dismissed.connect(self.concerns.dismiss)
         self.details.desk.resuming.connect(self.resuming)

@@ -16,6 +16,7 @@ HOST = 1000
 """The number of the host's CPU beside cards: it is grey, and comes after them."""
 
 DASHES: tuple[tuple[int, ...], ...] = ((), (7, 4), (2, 3), (9, 3, 2, 3), (12, 4), (4, 2), (1, 2), (12, 3, 2, 3, 2, 3))
+_SHIFT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,11 @@ class Tokens:
 
     @staticmethod
     def device_dash(index: int) -> tuple[int, ...]:
-        """The dash of the device number `index`, in pen widths; empty is solid."""
-        return () if index >= HOST else DASHES[index % len(DASHES)]
+        """The dash of the device number `index`, in pen widths; empty is solid.
+
+        Where the colours begin anew the dashes do not: no two of many devices look the same.
+        """
+        return () if index >= HOST else DASHES[(index + _SHIFT * (index // len(DASHES))) % len(DASHES)]
 
 
 DARK = Tokens(

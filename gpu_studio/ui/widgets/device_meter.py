@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -15,19 +17,23 @@ from gpu_studio.ui.widgets.bar import draw_bar
 _DOT = 8
 _NAME_LEFT = 15
 _GAP = 4
-_BELOW, _BELOW_DENSE = 10, 4
+Form = Literal["full", "dense", "line"]
+FORMS: tuple[Form, ...] = ("full", "dense", "line")
+"""From the highest to the lowest."""
+_BELOW: dict[Form, int] = {"full": 10, "dense": 4, "line": 2}
+_BESIDE = 8
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 _RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 
 
 class DeviceMeter(QWidget):
-    """Paints one device. A `dense` meter leaves the caption to its tooltip."""
+    """Paints one device. A dense meter leaves the caption to its tooltip; one of a line has its bar beside the name."""
 
     def __init__(self, theme: ThemeManager, now: DeviceMemoryNow, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
         self._now = now
-        self._dense = False
+        self._form: Form = "full"
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self.update)
         self._tell()
@@ -44,18 +50,18 @@ class DeviceMeter(QWidget):
             self._tell()
             self.update()
 
-    def set_dense(self, dense: bool) -> None:
-        """Leave the caption out, or not."""
-        if dense != self._dense:
-            self._dense = dense
+    def set_form(self, form: Form) -> None:
+        """Be as high as that."""
+        if form != self._form:
+            self._form = form
             self.updateGeometry()
             self.update()
 
-    def height_if(self, dense: bool) -> int:
+    def height_if(self, form: Form) -> int:
         """Name, bar and caption under each other, as far as there are such."""
-        height = _line("text") + (_BELOW_DENSE if dense else _BELOW)
-        height += int(BAR) + _GAP if self._now.limit else 0
-        return height + (0 if dense else _line("caption") + _GAP // 2)
+        height = _line("text") + _BELOW[form]
+        height += int(BAR) + _GAP if self._now.limit and form != "line" else 0
+        return height + (_line("caption") + _GAP // 2 if form == "full" else 0)
 
     def _tell(self) -> None:
         self.setAccessibleName(self._now.text)
@@ -63,7 +69,7 @@ class DeviceMeter(QWidget):
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """As high as what is drawn."""
-        return QSize(160, self.height_if(self._dense))
+        return QSize(160, self.height_if(self._form))
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw the device."""
@@ -73,12 +79,20 @@ class DeviceMeter(QWidget):
         self._paint_name(painter, top)
         bottom = top.bottom()
         if self._now.share is not None:
-            room = QRectF(0, bottom + _GAP / 2, self.width(), BAR)
+            room = self._bar_room(top)
             draw_bar(painter, room, self._now.share, self._colour(), self._theme.tokens)
             self._paint_peak(painter, room)
             bottom = room.bottom() + _GAP / 2
-        if not self._dense:
+        if self._form == "full":
             self._paint_caption(painter, QRectF(0, bottom + _GAP / 2, self.width(), _line("caption")))
+
+    def _bar_room(self, name: QRectF) -> QRectF:
+        """Under the name, or between it and the amount, as wide on every device."""
+        if self._form != "line":
+            return QRectF(0, name.bottom() + _GAP / 2, self.width(), BAR)
+        left = _NAME_LEFT + QFontMetrics(font("mono")).horizontalAdvance("GPU:00") + _BESIDE
+        right = self.width() - QFontMetrics(font("text")).horizontalAdvance("9 999 MiB") - _BESIDE
+        return QRectF(left, name.center().y() - BAR / 2, max(right - left, 0), BAR)
 
     def _paint_name(self, painter: QPainter, room: QRectF) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

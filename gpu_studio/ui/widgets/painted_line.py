@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gpu_studio.ui.theme.fonts import FontRole, font
@@ -13,7 +13,10 @@ _WIDTH = 60
 
 
 class PaintedLine(QWidget):
-    """A line in the muted colour. Where room is short its end gives way to an ellipsis; the tooltip holds it all."""
+    """A line in the muted colour. Where room is short its end gives way to an ellipsis; the tooltip holds it all.
+
+    What would be less than so many letters as `fewest` is left out.
+    """
 
     def __init__(
         self,
@@ -22,9 +25,10 @@ class PaintedLine(QWidget):
         parent: QWidget | None = None,
         *,
         side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
+        fewest: int = 0,
     ) -> None:
         super().__init__(parent)
-        self._side = side
+        self._side, self._fewest = side, fewest
         self._theme = theme
         self._text = self._short = ""
         self.setFont(font(role))
@@ -41,12 +45,20 @@ class PaintedLine(QWidget):
         if (text, short) != (self._text, self._short):
             self._text, self._short = text, short
             self.setAccessibleName(text)
-            self.setToolTip(text if self._shown() != text else "")
+            self._tell()
             self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """One line, as wide as there is room."""
         return QSize(_WIDTH, self.fontMetrics().height() + 4)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Tell in the tooltip what has no room now."""
+        super().resizeEvent(event)
+        self._tell()
+
+    def _tell(self) -> None:
+        self.setToolTip(self._text if self._shown() != self._text else "")
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw what fits."""
@@ -58,4 +70,6 @@ class PaintedLine(QWidget):
     def _shown(self) -> str:
         metrics = self.fontMetrics()
         fits = not self._short or metrics.horizontalAdvance(self._text) <= self.width()
-        return metrics.elidedText(self._text if fits else self._short, Qt.TextElideMode.ElideRight, self.width())
+        wanted = self._text if fits else self._short
+        shown = metrics.elidedText(wanted, Qt.TextElideMode.ElideRight, self.width())
+        return shown if shown == wanted or len(shown) > self._fewest else ""

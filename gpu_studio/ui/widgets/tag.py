@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gpu_studio.ui.theme.fonts import font
@@ -47,7 +49,8 @@ class Tag(QWidget):
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """All the words, and the room beside them."""
-        words = self.fontMetrics().horizontalAdvance(self._text)
+        # Rounded up: what wants a part of a pixel more than it has loses its last letters.
+        words = math.ceil(QFontMetricsF(self.font()).horizontalAdvance(self._text)) + 1
         return QSize(words + 2 * _SIDE, max(_HEIGHT, self.fontMetrics().height() + 4))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, Literal
+from typing import Final
 
-from gpu_studio.hardware.samples import AnySample, Fast, Host, Pcie, Slow
+from gpu_studio.hardware.samples import AnySample
+from gpu_studio.ui.models.devices.sample_points import Metric, device_points
 from gpu_studio.ui.models.devices.trace import Stretch, Trace
 
-Metric = Literal["memory", "utilisation", "power", "temperature", "pcie", "nvlink"]
-HOST: Final = "host"
-MIB: Final = 1024 * 1024
 PEAKS: Final = frozenset({"memory", "temperature"})
 """Figures of which the highest counts and not the mean: a card that was full for a second was full."""
-Point = tuple[str, Metric, float | None]
 
 
 class DeviceHistory:
@@ -29,7 +26,7 @@ class DeviceHistory:
 
     def add(self, sample: AnySample) -> None:
         """Take in the figures of a sample; one that has none changes nothing."""
-        for key, metric, value in _points(sample):
+        for key, metric, value in device_points(sample):
             if value is not None:
                 if self.first is None:
                     self.first = sample.time
@@ -61,29 +58,3 @@ class DeviceHistory:
         if found is None:
             found = self._traces[key, metric] = Trace(peaks=metric in PEAKS)
         return found
-
-
-def _points(sample: AnySample) -> Iterator[Point]:
-    match sample:
-        case Fast():
-            for card in sample.cards:
-                yield card.card, "memory", _bytes(card.memory_used_mib)
-                yield card.card, "utilisation", card.utilisation_percent
-                yield card.card, "power", card.power_w
-        case Slow():
-            yield from ((each.card, "temperature", each.temperature_c) for each in sample.cards)
-        case Pcie():
-            for bus in sample.cards:
-                yield bus.card, "pcie", _both_ways(bus.sent_mib_s, bus.received_mib_s)
-                yield bus.card, "nvlink", _both_ways(bus.nvlink_sent_mib_s, bus.nvlink_received_mib_s)
-        case Host():
-            yield HOST, "memory", _bytes(sample.memory_used_mib)
-            yield HOST, "utilisation", sample.cpu_percent
-
-
-def _both_ways(sent: float | None, received: float | None) -> float | None:
-    return None if sent is None or received is None else _bytes(sent + received)
-
-
-def _bytes(mib: float | None) -> float | None:
-    return None if mib is None else mib * MIB

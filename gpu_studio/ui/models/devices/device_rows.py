@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from gpu_studio.hardware.picture import CardNow, Picture
 from gpu_studio.hardware.samples import Host, Process
 from gpu_studio.plan import Card, Machine
+from gpu_studio.ui.models.devices.sample_points import HOST
 from gpu_studio.ui.models.devices.who import who
 from gpu_studio.ui.units import mib, plural, used_of
 
-HOST = "host"
 MAKER = "NVIDIA "
 NOT_MEASURED = "not measured"
 NOTHING_YET = "…"

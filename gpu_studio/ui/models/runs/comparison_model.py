@@ -74,11 +74,20 @@ class ComparisonModel(QAbstractTableModel):
             return best
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return f"{row.texts[place]}, the best" if best else row.label if place < 0 else row.texts[place]
+        if role == Qt.ItemDataRole.ToolTipRole and best:
+            return f"{row.texts[place]}: the best of these runs"
         if role in _TEXT:
-            return row.label if place < 0 else f"{MARK} {row.texts[place]}" if best else row.texts[place]
+            text = row.label if place < 0 else row.texts[place]
+            return f"{MARK} {text}" if best else _bare(text) if is_field else text
         return None
 
     def as_text(self) -> str:
         """All of it, with tabs between the columns, for a spreadsheet."""
         lines = [["", *self._names], *([row.label, *row.texts] for row, _ in self._rows)]
         return "\n".join("\t".join(line) for line in lines)
+
+
+def _bare(text: str) -> str:
+    """A word of a plan without the quotes that it has in the file."""
+    quoted = len(text) > len('""') and text[0] == text[-1] == '"'
+    return text[1:-1] if quoted and "\\" not in text else text

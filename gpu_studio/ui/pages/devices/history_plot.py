@@ -12,8 +12,9 @@ from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QTabBar, QWidget
 
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.devices.device_history import HOST, PEAKS, DeviceHistory, Metric
+from gpu_studio.ui.models.devices.device_history import PEAKS, DeviceHistory
 from gpu_studio.ui.models.devices.device_rows import NOTHING_YET, DeviceRow
+from gpu_studio.ui.models.devices.sample_points import HOST, Metric
 from gpu_studio.ui.models.devices.trace import Stretch
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID, Tokens
@@ -22,7 +23,7 @@ from gpu_studio.ui.widgets.choosing.option import Option
 from gpu_studio.ui.widgets.device_legend import DeviceLegend
 from gpu_studio.ui.widgets.labels import Label
 from gpu_studio.ui.widgets.plots.curve import Style
-from gpu_studio.ui.widgets.plots.legend import Entry
+from gpu_studio.ui.widgets.plots.legend_entry import Entry
 from gpu_studio.ui.widgets.plots.scale import BYTES, BYTES_A_SECOND, CELSIUS, PERCENT, WATTS, Scale
 from gpu_studio.ui.widgets.plots.time_plot import TimePlot
 from gpu_studio.ui.widgets.plots.time_view import TimeView

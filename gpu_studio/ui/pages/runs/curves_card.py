@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -23,7 +23,8 @@ from gpu_studio.ui.widgets.choosing.option import Option
 from gpu_studio.ui.widgets.plots.count_ruler import CountRuler
 from gpu_studio.ui.widgets.plots.curve import Style
 from gpu_studio.ui.widgets.plots.decimate import Array
-from gpu_studio.ui.widgets.plots.legend import Entry
+from gpu_studio.ui.widgets.plots.legend_entry import Entry
+from gpu_studio.ui.widgets.plots.legend_places import BETWEEN, GAPS, SAMPLES
 from gpu_studio.ui.widgets.plots.picture import Picture
 from gpu_studio.ui.widgets.plots.ruler import TIME, AxisKind
 from gpu_studio.ui.widgets.plots.scale import LINEAR, LOG
@@ -33,8 +34,10 @@ from gpu_studio.ui.widgets.plots.time_window import Extent
 
 AXES: Final[dict[AxisKind, str]] = {"step": "by step", "epoch": "by epoch", "time": "by time"}
 _SMOOTH = 0.6
-# What stands in the legend beside a name, at the least, and how short a name may become.
-_LEGEND_SIGN, _SHORTEST = 24, 6
+# How short a name may become at all, and before the legend has another line.
+_SHORTEST, _READABLE = 6, 20
+_LINES = 3
+_A_VALUE = " 0.1234"
 _READING = "reading…"
 
 
@@ -137,11 +140,32 @@ class CurvesCard(TimePlot):
             self._draw_curves()
 
     def _shortened(self) -> tuple[RunCurve, ...]:
-        """The runs by names that all have room in the legend, as far as that can be."""
-        each = (self.width() - 4 * GRID) // max(len(self._whole), 1) - _LEGEND_SIGN
-        most = max(each // max(self.legend.fontMetrics().averageCharWidth(), 1), _SHORTEST)
-        names = short_names({run.name: run.name for run in self._whole}, most)
+        """The runs by names that all have room in the legend, with a value each, as far as that can be."""
+        full = {run.name: run.name for run in self._whole}
+        longest = max((len(name) for name in full), default=0)
+        enough = min(_READABLE, longest)
+        ways = [(lines, most) for lines in range(1, _LINES + 1) for most in range(longest, enough - 1, -1)]
+        for lines, most in (*ways, *((_LINES, most) for most in range(enough - 1, _SHORTEST, -1))):
+            names = short_names(full, most)
+            if self._fit(names.values(), lines):
+                break
+        else:
+            lines, names = _LINES, short_names(full, _SHORTEST)
+        self.legend.set_lines(lines)
         return tuple(replace(run, name=names[run.name]) for run in self._whole)
+
+    def _fit(self, names: Iterable[str], lines: int) -> bool:
+        """Whether these have room in so many lines of the legend."""
+        metrics, left, line = self.legend.fontMetrics(), 0, 1
+        room = self.width() - 4 * GRID
+        for name in names:
+            width = SAMPLES[0] + GAPS[0] + metrics.horizontalAdvance(f"{name}{_A_VALUE}")
+            if left and left + width > room:
+                left, line = 0, line + 1
+            if width > room or line > lines:
+                return False
+            left += width + BETWEEN[0]
+        return True
 
     def _draw_curves(self) -> None:
         self.view.set_ruler(TIME if self._axis == "time" else CountRuler(kind=self._axis))
@@ -161,7 +185,7 @@ class CurvesCard(TimePlot):
         if any(run.curve is None for run in self._runs):
             return _READING
         drawn = any(len(run.places(self._axis)) for run in self._runs)
-        return "nothing in sight" if drawn else "none of these runs has told this yet"
+        return "nothing in sight" if drawn else "none of these runs has told this"
 
     def _name_curves(self) -> None:
         at = None if self.view.cursor is None else self.view.ruler.place(self.view.cursor)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, Qt
-from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPalette, QPen, QResizeEvent
+from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter, QPalette, QPen, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from gpu_studio.runs.results.comparison import Comparison, Row, metric_names
@@ -21,7 +21,9 @@ from gpu_studio.ui.widgets.labels import Label
 from gpu_studio.ui.widgets.tables.table import HEADER, Table
 
 _NAMES, _LEAST = (150, 196), 116
-_SHARE_OF_NAMES = 0.36
+_SHARE_OF_NAMES, _ROOMY, _AROUND = 0.36, 150, 4
+_PAIR, _LEAST_OF_PAIR = 2, 92
+"""Of two runs both are in sight at once, also where that makes their columns narrow."""
 _SAMPLE = 28
 _LINE = 2.0
 _SIDE = 12
@@ -100,11 +102,18 @@ class _Sheet(Table):
         if runs < 1:
             return
         least, most = _NAMES
-        names = min(max(round(self.viewport().width() * _SHARE_OF_NAMES), least), most)
-        each = max((self.viewport().width() - names) // runs, _LEAST)
+        width = self.viewport().width()
+        usual = min(max(round(width * _SHARE_OF_NAMES), least), most)
+        names = max(usual, min(self._wanted_by_names(), width - runs * _ROOMY))
+        each = max((width - names) // runs, _LEAST if runs > _PAIR else _LEAST_OF_PAIR)
         self.setColumnWidth(0, names)
         for column in range(1, runs + 1):
             self.setColumnWidth(column, each)
+
+    def _wanted_by_names(self) -> int:
+        metrics, model = QFontMetrics(font("mono")), self.model()
+        names = (str(model.index(row, 0).data()) for row in range(model.rowCount()))
+        return 2 * _SIDE + _AROUND + max((metrics.horizontalAdvance(name) for name in names), default=0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Share the new width."""

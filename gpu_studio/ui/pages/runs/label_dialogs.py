@@ -8,8 +8,8 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLineEdit, QPlainTextEdit, QWidget
 
+from gpu_studio.runs.label_changes import shared_note, shared_tags
 from gpu_studio.runs.labels import LONGEST_NOTE, LONGEST_TAG, Labels, split_tags
-from gpu_studio.ui.models.runs.label_changes import shared_note, shared_tags
 from gpu_studio.ui.models.runs.run_row import RunRow
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.units import plural

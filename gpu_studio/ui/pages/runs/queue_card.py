@@ -19,6 +19,7 @@ MOST_ROWS, FEWEST_ROWS = 4, 2
 LOW = 700
 """Under so many pixels of the page the runs need the room more than the queue."""
 _WIDTHS = {0: 220, 1: 270}
+_HOW = "started in the background, with or without this window"
 _BUTTONS = (
     ("queue_up", "Up"),
     ("queue_down", "Down"),
@@ -60,6 +61,8 @@ class QueueCard(Card):
         self._count = Label(role="caption")
         self.buttons = {name: ActionButton(actions[name], text=text, small=True) for name, text in _BUTTONS}
         self.header.addWidget(self._count)
+        self.go_on = ActionButton(actions["queue_go_on"], "primary", text="Go on", small=True)
+        self.header.addWidget(self.go_on)
         for button in self.buttons.values():
             self.header.addWidget(button)
         self.body.addWidget(self.table)
@@ -86,7 +89,9 @@ class QueueCard(Card):
     def _show(self) -> None:
         rows = self._control.model.rows
         self.setVisible(bool(rows))
-        self._count.setText(f"{plural(len(rows), 'plan')} · started in the background, with or without this window")
+        how = "nobody works the queue" if self._control.forsaken else _HOW
+        self._count.setText(f"{plural(len(rows), 'plan')} · {how}")
+        self.go_on.setVisible(self._control.forsaken)
         self._fit()
         place = self._control.model.place_of(self._control.selected)
         if place is not None:

@@ -30,6 +30,8 @@ from gpu_studio.ui.widgets.tables.table import Table
 _WIDE = {MARK: 40, RUN: 204, STARTED: 118, DURATION: 114, BEST: 112, MEMORY: 106, ENERGY: 78, LOSS: 140}
 _NARROW = {MARK: 36, RUN: 190, STARTED: 112, DURATION: 114, BEST: 110, MEMORY: 108, ENERGY: 76, LOSS: 96}
 _ENOUGH = 1040
+_ROOMY_RUNS = ((1400, 360), (1200, 260))
+"""From so many pixels on the names of runs have so many, before the state gets all that is left."""
 _ROW = 40
 _GREATEST_FIRST = frozenset(("started", "duration", "best", "memory", "energy"))
 _WHOLE_ROWS = QItemSelectionModel.SelectionFlag.Rows
@@ -141,8 +143,9 @@ class RunTable(Table):
         self._placing = True
         wide = self.width() >= _ENOUGH
         usual = _WIDE if wide else _NARROW
+        roomy = next((width for least, width in _ROOMY_RUNS if self.width() >= least), usual[RUN])
         self.setColumnHidden(STARTED, not wide)
-        for column, width in {**usual, **self._chosen}.items():
+        for column, width in {**usual, RUN: roomy, **self._chosen}.items():
             if self.columnWidth(column) != width:
                 self.setColumnWidth(column, width)
         self._placing = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
@@ -23,6 +24,8 @@ from gpu_studio.ui.widgets.scrolled import Scrolled
 _NAMES = 132
 # As thin, but no place to break a line: it stands inside a number.
 _UNBROKEN = "\u202f"
+# A number and its unit stand in one line.
+_BEFORE_UNIT, _UNBROKEN_SPACE = re.compile(r"(?<=\d) (?=[A-Za-zµ%°])"), "\u00a0"
 _PLAN_LINES = 14
 
 
@@ -98,7 +101,7 @@ class _Figures(QWidget):
         if not same:
             self._rebuild()
         for (name, text), value in zip(((n, t) for g in groups for n, t in g.rows), self._values, strict=True):
-            value.setText(text.replace(THIN, _UNBROKEN))
+            value.setText(_BEFORE_UNIT.sub(_UNBROKEN_SPACE, text.replace(THIN, _UNBROKEN)))
             value.setAccessibleName(f"{name}: {text}")
 
     def _rebuild(self) -> None:

@@ -1,14 +1,16 @@
-"""The plots of a run under each other, on one axis."""
+"""The plots of a run under each other, on one axis; they scroll where they would be too low to be read."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from PySide6.QtCore import QElapsedTimer, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import QElapsedTimer, QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QResizeEvent
+from PySide6.QtWidgets import QWidget
 
 from gpu_studio.runs.reading.history import History
+from gpu_studio.ui.models.train.close_up import CloseUp
 from gpu_studio.ui.models.train.live_run import LiveRun
 from gpu_studio.ui.pages.train.device_plot import DevicePlot
 from gpu_studio.ui.pages.train.loss_plot import LossPlot
@@ -18,20 +20,25 @@ from gpu_studio.ui.pages.train.plot_files import PlotFiles
 from gpu_studio.ui.pages.train.plot_menu import add_menu
 from gpu_studio.ui.settings import Setting, Settings
 from gpu_studio.ui.theme.manager import ThemeManager
-from gpu_studio.ui.widgets.plots.ruler import AxisKind, Ruler, StepClock
+from gpu_studio.ui.widgets.plots.ruler import AxisKind, Ruler, StepClock, StepRuler
 from gpu_studio.ui.widgets.plots.time_plot import TimePlot
 from gpu_studio.ui.widgets.plots.time_view import TimeView
 from gpu_studio.ui.widgets.plots.time_window import Extent
+from gpu_studio.ui.widgets.scrolled import Scrolled
 
 AXES: Final[dict[AxisKind, str]] = {"time": "by time", "step": "by step", "epoch": "by epoch"}
 AXIS = Setting("train/axis", "time", "What the plots of a run count along their axis: time, step or epoch.")
 TALL: Final = 660
 """Pixels from which on four plots under each other can be read."""
+READING: Final = "reading every step here…"
 _BETWEEN = 12
+_LEAST, _LEAST_METRIC = 78, 66
+"""How high in pixels the drawn part of a plot is at the least."""
+_ONE = 150
 _LONGEST_MS = 2
 
 
-class Charts(QWidget):
+class Charts(Scrolled):
     """Loss, metric and devices of one run. `refresh` draws what has changed since the last time, and nothing else.
 
     `axis_changed` brings what is counted along the axis from now on; the choice is remembered in `settings`.
@@ -55,24 +62,30 @@ class Charts(QWidget):
         self._clock = StepClock()
         self._turn = 0
         self._run: LiveRun | None = None
+        self.close_up: CloseUp | None = None
         self._axis = _known(settings.get(AXIS) if settings else AXIS.default)
         self.files = PlotFiles(self.time, lambda: self._run, settings, self)
         self._lay_out(theme)
+        self.time.window_changed.connect(self._look_closer)
         self._entered: TimePlot = self.loss
         self.loss.axis.set_choices({str(kind): words for kind, words in AXES.items()}, self._axis, self.set_axis)
         self.metrics.hide()
         self.second.hide()
 
     def _lay_out(self, theme: ThemeManager) -> None:
-        column = QVBoxLayout(self)
+        column = self.column
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(_BETWEEN)
         named = ((self.loss, "loss"), (self.metrics, "metric"), *((plot, plot.name) for plot in self.device_plots))
         for plot, name in named:
             column.addWidget(plot, 5 if plot is self.metrics else 6)
+            plot.canvas.setMinimumHeight(_LEAST_METRIC if plot is self.metrics else _LEAST)
             add_menu(plot, name, self.files, self.time, theme)
             plot.canvas.entered.connect(lambda plot=plot: self._enter(plot))
             plot.canvas.copy_asked.connect(self.copy_asked)
+        for inside in self.findChildren(QWidget):
+            if inside.focusPolicy() & Qt.FocusPolicy.TabFocus:
+                inside.installEventFilter(self)
         self.devices.canvas.show_times(True)
         self.second.canvas.show_times(True)
         for one, other in (self.device_plots, self.device_plots[::-1]):
@@ -111,7 +124,10 @@ class Charts(QWidget):
     def restart(self) -> None:
         """Forget the run that was shown."""
         self._shown.clear()
-        self._run, self._clock = None, StepClock()
+        if self.close_up is not None:
+            self.close_up.close()
+            self.close_up.deleteLater()
+        self._run, self.close_up, self._clock = None, None, StepClock()
         self.time.restart()
         for plot in self.device_plots:
             plot.restart()
@@ -122,17 +138,19 @@ class Charts(QWidget):
     def refresh(self, run: LiveRun) -> None:
         """Draw what is new of the run."""
         history, self._run = run.history, run
+        near = self._close_up_of(run).revision
         self.loss.follow.setVisible(run.live)
-        if self._is_new("axis", (history.losses.total, self._axis, history.model is None)):
+        if self._is_new("axis", (history.losses.total, near, self._axis, history.model is None)):
             self._rule(history)
         self.time.set_extent(Extent(history.seconds or 0.0, run.live))
-        if self._is_new("steps", history.losses.total):
+        self._look_closer()
+        if self._is_new("steps", (history.losses.total, near)):
             self.loss.show_steps(history)
         if self._is_new("epochs", (len(history.epochs), history.epochs.last)):
             self.loss.show_epochs(history)
             self.metrics.show_epochs(history)
             self.metrics.setVisible(self.metrics.chosen is not None)
-        if self._is_new("devices", (self.tall, *_devices_version(run))):
+        if self._is_new("devices", (self.tall, near, *_devices_version(run))):
             for plot in self.device_plots if self.tall else (self.devices,):
                 plot.show_devices(history, run.record)
         self._refresh_marks(run)
@@ -152,10 +170,40 @@ class Charts(QWidget):
             if self._run is not None:
                 self.refresh(self._run)
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """Bring what Tab reaches into view, also from beside the plots, where Qt does not."""
+        if isinstance(event, QFocusEvent) and event.gotFocus() and isinstance(watched, QWidget) and _by_key(event):
+            self.ensureWidgetVisible(watched)
+        return super().eventFilter(watched, event)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Room for one plot: the others are scrolled to."""
+        return QSize(self.column.minimumSize().width(), _ONE)
+
     def told_at_cursor(self) -> list[str]:
         """What is marked where the crosshair is, in words; nothing without one."""
         cursor, backdrop = self.time.cursor, self.devices.canvas.backdrop
         return [] if cursor is None else backdrop.told_at(backdrop.x_of(self.time.ruler.place(cursor)))
+
+    def _close_up_of(self, run: LiveRun) -> CloseUp:
+        if self.close_up is None:
+            self.close_up = CloseUp(run, self)
+            self.close_up.changed.connect(self._show_near)
+            self.close_up.waits.connect(lambda waits: self.loss.canvas.set_hint(READING if waits else ""))
+        return self.close_up
+
+    def _look_closer(self) -> None:
+        """Have every point of what is in sight, where it was thinned."""
+        run = self._run
+        if self.close_up is not None and run is not None and run.history.started is not None:
+            window, ruler, begun = self.time.window, self.time.ruler, run.history.started.time
+            self.close_up.look(begun + ruler.second(window.start), begun + ruler.second(window.end))
+
+    def _show_near(self) -> None:
+        """Draw at once what has become near: nobody may go on to refresh."""
+        if self._run is not None and self.isVisible():
+            self.refresh(self._run)
+            self.draw()
 
     def _enter(self, plot: TimePlot) -> None:
         self._entered = plot
@@ -190,6 +238,10 @@ class Charts(QWidget):
         return before != version
 
 
+def _by_key(event: QFocusEvent) -> bool:
+    return event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+
+
 def _known(axis: str) -> AxisKind:
     return next((kind for kind in AXES if kind == axis), "time")
 
@@ -200,7 +252,10 @@ def _ruler(axis: AxisKind, clock: StepClock, history: History) -> Ruler:
     per = float(model.steps_per_epoch) if model is not None and axis == "epoch" else 1.0
     kind: AxisKind = "step" if axis == "epoch" and (model is None or not per) else axis
     origin, first = (started.time, float(started.from_step)) if started is not None else (0.0, 0.0)
-    return clock.ruler(kind, losses.column("time"), losses.column("step"), origin, first, per or 1.0)
+    found = clock.ruler(kind, losses.column("time"), losses.column("step"), origin, first, per or 1.0)
+    if losses.near is None or not isinstance(found, StepRuler):
+        return found
+    return replace(found, near=(losses.near.column("time"), losses.near.column("step")))
 
 
 def _devices_version(run: LiveRun) -> tuple[object, ...]:

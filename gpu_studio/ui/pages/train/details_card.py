@@ -19,7 +19,8 @@ from gpu_studio.ui.widgets.card import Card
 from gpu_studio.ui.widgets.named_tabs import NamedTabs
 
 LOG, CHECKPOINTS, PLACEMENT, DETAILS = "Log", "Checkpoints", "Placement", "Details"
-_LEAST, _USUAL = 84, 122
+_LEAST, _USUAL = 92, 122
+_TEXT_HEIGHT = 260
 _ALL = 100
 """The stretch of what takes all the room beside the tabs."""
 
@@ -114,5 +115,7 @@ class DetailsCard(Card):
         self.table.tools.setVisible(name == CHECKPOINTS)
         if name == PLACEMENT:
             self.room_wanted.emit(self.placement.wanted_height)
+        elif name == DETAILS:
+            self.room_wanted.emit(_TEXT_HEIGHT)
         elif name == CHECKPOINTS and self.checkpoints.rowCount():
             self.room_wanted.emit(self.table.wanted_height)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QTabBar, QWidget
 
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.results.run_cards import run_cards
-from gpu_studio.ui.models.train.card_figures import Figure
+from gpu_studio.ui.models.devices.sample_points import Figure
 from gpu_studio.ui.models.train.card_record import CardRecord
 from gpu_studio.ui.pages.train.drawing import Drawing
 from gpu_studio.ui.pages.train.figure_lines import figure_drawing
@@ -37,6 +37,8 @@ VIEWS: Final[dict[Figure, tuple[str, Scale]]] = {
 }
 _UNITS: Final[dict[Figure, str]] = {"memory": "bytes", "utilisation": "%", "power": "W"}
 _ABOUT_CARDS = "Draw all that is in use there, for any program: faintly, in the colour of the device"
+_FEWEST: Final = 24
+"""Letters of the caption: fewer would tell nothing."""
 _WANTED: Final[dict[str, bool | None]] = {"shown": True, "hidden": False}
 
 
@@ -67,7 +69,7 @@ class DevicePlot(TimePlot):
         self.cards = Option.switch("card", theme, _ABOUT_CARDS)
         self.cards.clicked.connect(self._choose_cards)
         self.cards.hide()
-        self.caption = PaintedLine(theme, "caption", side=Qt.AlignmentFlag.AlignRight)
+        self.caption = PaintedLine(theme, "caption", side=Qt.AlignmentFlag.AlignRight, fewest=_FEWEST)
         self.options.setSpacing(GRID)
         self.throttled = Tag(theme)
         self.options.addWidget(self.caption, 1)
@@ -119,7 +121,7 @@ class DevicePlot(TimePlot):
         for line in drawing.lines:
             self.belong(line.name, *(line.belongs or (line.name,)))
             self.head(line.name, f"{line.what} ({_UNITS[self.view]})")
-            self.feed(line.name, line.times, line.values, origin, line.longest_gap)
+            self.feed(line.name, line.times, line.values, origin, line.longest_gap, line.series)
         self.canvas.set_nothing(drawing.nothing)
         self.canvas.set_limits(drawing.limits)
         self.set_legend(drawing.entries)

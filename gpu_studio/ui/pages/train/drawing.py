@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
+from gpu_studio.runs.reading.series import Series
 from gpu_studio.runs.results.run_cards import RunCard
-from gpu_studio.ui.models.train.card_figures import HOST, Figure
+from gpu_studio.ui.models.devices.sample_points import HOST, Figure
 from gpu_studio.ui.models.train.card_record import CardRecord
 from gpu_studio.ui.theme.palette import mix
 from gpu_studio.ui.theme.tokens import Tokens
 from gpu_studio.ui.widgets.plots.backdrop import Limit
 from gpu_studio.ui.widgets.plots.curve import Style
 from gpu_studio.ui.widgets.plots.decimate import Array
-from gpu_studio.ui.widgets.plots.legend import Entry
+from gpu_studio.ui.widgets.plots.legend_entry import Entry
 
 # The card's line goes with that of its logical device, in its colour and dash, and stands behind it.
 _FAINT: Final = 0.65
@@ -29,7 +30,7 @@ class Line:
     """One curve: times in seconds since 1970, shape (points,), and as many values.
 
     It goes when all the names of the legend that it `belongs` to are hidden; its own where there are none.
-    `what` it shows stands over its column in a table.
+    `what` it shows stands over its column in a table; `series` is where it comes from.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Line:
     longest_gap: float = math.inf
     belongs: tuple[str, ...] = ()
     what: str = ""
+    series: Series | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,7 +118,8 @@ def _recorded(record: CardRecord, key: str, figure: Figure, style: Style) -> Lin
     if series is None:
         return None
     gap = record.figures.longest_gap(key, figure)
-    return Line(f"{key} {figure}", style, series.column("time"), series.column("value"), gap)
+    times, values = series.column("time"), series.column("value")
+    return Line(f"{key} {figure}", style, times, values, gap, series=series)
 
 
 def _host(tokens: Tokens) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from gpu_studio.hardware.picture import CardNow
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.results.run_cards import RunCard, run_cards, uses_cards
-from gpu_studio.ui.models.train.card_figures import HOST, Figure
+from gpu_studio.ui.models.devices.sample_points import HOST, Figure
 from gpu_studio.ui.models.train.card_readout import TEXTS
 from gpu_studio.ui.models.train.card_record import CardRecord
 from gpu_studio.ui.pages.train.drawing import (
@@ -21,7 +21,7 @@ from gpu_studio.ui.pages.train.drawing import (
     simulated,
     style_of,
 )
-from gpu_studio.ui.widgets.plots.legend import Entry
+from gpu_studio.ui.widgets.plots.legend_entry import Entry
 
 MOST_VALUES: Final = 4
 _FIGURES: Final[dict[Figure, str]] = {"utilisation": "utilisation_percent", "power": "power_w"}

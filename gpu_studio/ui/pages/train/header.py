@@ -7,8 +7,8 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QVBoxLayout, QWidget
 
 from gpu_studio.runs.events import State
+from gpu_studio.runs.reading.settled_eta import SettledEta
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.train.eta import SettledEta
 from gpu_studio.ui.models.train.headline import headline
 from gpu_studio.ui.models.train.live_run import LiveRun
 from gpu_studio.ui.pages.train.thin_bar import ThinBar

@@ -135,6 +135,7 @@ class LogPane(QWidget):
         self.level.set_choices(_LEVELS, "info", self.set_level)
         self.filter.setPlaceholderText("filter")
         self.filter.setAccessibleName("Show only lines with these words")
+        self.filter.setToolTip("Show only lines that hold every one of these words")
         self.filter.setClearButtonEnabled(True)
         self.filter.setFixedWidth(_FILTER_WIDTH)
         self.filter.textChanged.connect(self._set_filter)

@@ -17,7 +17,7 @@ from gpu_studio.ui.theme.tokens import Tokens
 from gpu_studio.ui.widgets.choosing.choice_option import ChoiceOption
 from gpu_studio.ui.widgets.choosing.option import Option
 from gpu_studio.ui.widgets.plots.curve import Style
-from gpu_studio.ui.widgets.plots.legend import Entry
+from gpu_studio.ui.widgets.plots.legend_entry import Entry
 from gpu_studio.ui.widgets.plots.scale import LINEAR, LOG
 from gpu_studio.ui.widgets.plots.time_plot import TimePlot
 from gpu_studio.ui.widgets.plots.time_view import TimeView
@@ -92,8 +92,8 @@ class LossPlot(TimePlot):
         """Feed the curves of the steps."""
         if history.started is not None:
             times, losses = history.losses.column("time"), history.losses.column("loss")
-            self.feed("steps", times, losses, history.started.time)
-            self.feed("train", times, losses, history.started.time)
+            for name in ("steps", "train"):
+                self.feed(name, times, losses, history.started.time, series=history.losses)
 
     def show_epochs(self, history: History) -> None:
         """Feed the curve of the validation data."""

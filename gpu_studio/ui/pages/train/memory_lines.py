@@ -21,7 +21,7 @@ from gpu_studio.ui.pages.train.drawing import (
     style_of,
 )
 from gpu_studio.ui.widgets.plots.backdrop import Limit
-from gpu_studio.ui.widgets.plots.legend import Entry
+from gpu_studio.ui.widgets.plots.legend_entry import Entry
 
 # What lies further above the curves than this would press them flat: it is told in words instead.
 _FARTHEST: Final = 4.0
@@ -76,9 +76,8 @@ def _device_lines(history: History, devices: list[DeviceMemoryNow]) -> list[Line
     lines = []
     for device in sorted(devices, key=lambda device: device.place is not None):
         series = history.memory[device.name]
-        lines.append(
-            Line(device.name, style_of(device.place), series.times, series.current, what=f"{device.name} in use")
-        )
+        what, style = f"{device.name} in use", style_of(device.place)
+        lines.append(Line(device.name, style, series.times, series.current, what=what, series=series.series))
     return lines
 
 

@@ -14,7 +14,7 @@ from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import Tokens
 from gpu_studio.ui.widgets.plots.curve import Style
 from gpu_studio.ui.widgets.plots.gestures import HELP
-from gpu_studio.ui.widgets.plots.legend import Entry
+from gpu_studio.ui.widgets.plots.legend_entry import Entry
 from gpu_studio.ui.widgets.plots.time_plot import TimePlot
 from gpu_studio.ui.widgets.plots.time_view import TimeView
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from gpu_studio.ui.models.train.memory_now import DeviceMemoryNow
 from gpu_studio.ui.models.train.readout import Readout
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.card import Card
-from gpu_studio.ui.widgets.device_meter import DeviceMeter
+from gpu_studio.ui.widgets.choosing.option import Option
+from gpu_studio.ui.widgets.device_meter import FORMS, DeviceMeter
 from gpu_studio.ui.widgets.labels import Label
 from gpu_studio.ui.widgets.tables.value_table import ValueTable
 
@@ -43,7 +44,12 @@ class NowPanel(Card):
         self._column.setSpacing(0)
         self.body.setContentsMargins(2 * GRID, GRID + 4, GRID, GRID + 4)
         self.title = Label(NOW, "section")
-        self.body.addWidget(self.title)
+        self.fold = Option.switch(
+            "devices", theme, "Show the devices; without them there is room for the figures", on=True
+        )
+        self.fold.toggled.connect(self._make_way)
+        self._head = self._make_head()
+        self.body.addWidget(self._head)
         self._scroll = self._scroller()
         self._scroll.installEventFilter(self)
         self.body.addWidget(self._scroll, 1)
@@ -100,36 +106,52 @@ class NowPanel(Card):
         return super().eventFilter(watched, event)
 
     def _make_way(self) -> None:
-        """Where there is no room for both, the meters of now give way to the figures of the moment pointed at."""
+        """Where there is no room for both, the meters of now give way to the figures of the moment pointed at.
+
+        So they do for a person who has folded them.
+        """
         found, needed = self.figures.readout, sum(meter.sizeHint().height() for meter in self.meters)
         past = found is not None and found.past
-        away = past and needed + self.figures.sizeHint().height() + GRID > self._scroll.height()
+        head = 0 if self._head.isVisibleTo(self) else self._head.sizeHint().height() + self.body.spacing()
+        scrolls = needed + self.figures.sizeHint().height() + GRID > self._scroll.height() - head
+        away = scrolls and (past or not self.fold.isChecked())
+        self.fold.setVisible(scrolls and bool(self.meters))
+        self._head.setVisible(not (scrolls and past))
         if away == self._holder.isVisibleTo(self):
             self._holder.setVisible(not away)
-            self.title.setVisible(not away)
-            for place, share in zip((1, 3), (1, 0) if not away else (0, 1), strict=True):
-                self._inside.setStretch(place, share)
 
     def _fit(self) -> None:
         room = self._scroll.height() - self.figures.sizeHint().height() - GRID // 2
-        dense = sum(meter.height_if(dense=False) for meter in self.meters) > room
+        forms = (form for form in FORMS if sum(meter.height_if(form) for meter in self.meters) <= room)
+        form = next(forms, FORMS[-1])
         for meter in self.meters:
-            meter.set_dense(dense)
+            meter.set_form(form)
+
+    def _make_head(self) -> QWidget:
+        head = QWidget()
+        row = QHBoxLayout(head)
+        row.setContentsMargins(0, 0, GRID, 0)
+        row.addStrut(self.fold.sizeHint().height())
+        row.addWidget(self.title, 1)
+        row.addWidget(self.fold)
+        self.fold.hide()
+        return head
 
     def _scroller(self) -> QScrollArea:
         inside = QWidget()
         inside.setObjectName("plain")
-        self._inside = outer = QVBoxLayout(inside)
+        outer = QVBoxLayout(inside)
         outer.setContentsMargins(0, 0, GRID, 0)
         outer.setSpacing(GRID // 2)
         outer.addWidget(self._holder)
-        outer.addStretch(1)
         outer.addWidget(self.figures)
-        outer.addStretch(0)
+        outer.addStretch(1)
         scroller = QScrollArea()
         scroller.setWidget(inside)
         scroller.setWidgetResizable(True)
         scroller.setFrameShape(QFrame.Shape.NoFrame)
         scroller.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        # The figures in it take the focus, and the keys that they have no use for scroll.
+        scroller.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         scroller.setAccessibleName("Memory of each device now")
         return scroller

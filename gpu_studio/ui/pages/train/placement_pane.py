@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from gpu_studio.runs.events import Placement, Timeline
@@ -31,7 +32,7 @@ from gpu_studio.ui.units import number
 from gpu_studio.ui.widgets.labels import Elided
 from gpu_studio.ui.widgets.lanes.timeline_view import StepView
 from gpu_studio.ui.widgets.note import Note
-from gpu_studio.ui.widgets.tables.copy_rows import let_copy
+from gpu_studio.ui.widgets.tables.copy_rows import model_as_text
 from gpu_studio.ui.widgets.tables.spot_cells import SignCell, SpotsCell
 from gpu_studio.ui.widgets.tables.table import HEADER, Table
 
@@ -45,7 +46,12 @@ _NARROW_ASKED, _NARROW_PASS, _NARROW_CROSSINGS = 108, 98, {BETWEEN: 112, BYTES: 
 
 
 class PlacementPane(QWidget):
-    """Shows the event `placement` of a run, judged; and its event `timeline` where there is one."""
+    """Shows the event `placement` of a run, judged; and its event `timeline` where there is one.
+
+    `changed` fires when there is another placement to be seen, or none.
+    """
+
+    changed = Signal()
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -91,6 +97,12 @@ class PlacementPane(QWidget):
         """Show no run's."""
         self.found = self._placement = self._timeline = None
         self.show_step(None, ())
+        self.changed.emit()
+
+    def copy(self) -> None:
+        """Put where each layer ran, and under it what crosses, on the clipboard as a spreadsheet takes them."""
+        both = (model_as_text(model, range(model.rowCount())) for model in (self.model, self.crossings_model))
+        QGuiApplication.clipboard().setText("\n\n".join(both) + "\n")
 
     def refresh(self, history: History) -> bool:
         """Show what is new of a run; whether its placement is."""
@@ -117,6 +129,7 @@ class PlacementPane(QWidget):
         self.line.setVisible(bool(self.line.text()))
         self._show_total(found)
         self._show_first_wrong(found)
+        self.changed.emit()
 
     def show_step(self, timeline: Timeline | None, devices: Sequence[str]) -> None:
         """Show a measured step, or none."""
@@ -136,9 +149,13 @@ class PlacementPane(QWidget):
         self.crossings.setColumnHidden(TENSORS, True)
 
     def _show_total(self, found: Judgement) -> None:
+        self.crossings.setVisible(bool(found.crossings))
+        self._rest.setVisible(not found.crossings)
+        if not found.crossings:
+            self.total.setText("NOTHING CROSSES DEVICES")
+            return
         least = "AT LEAST " if found.crossing_is_least else ""
-        amount = f"{least}{figures.size(found.crossing_bytes)}" if found.crossings else "NOTHING"
-        self.total.setText(f"CROSSES DEVICES · {amount} A STEP")
+        self.total.setText(f"CROSSES DEVICES · {least}{figures.size(found.crossing_bytes)} A STEP")
 
     def _show_first_wrong(self, found: Judgement) -> None:
         first = next((row for row, layer in enumerate(found.layers) if layer.wrong), None)
@@ -154,7 +171,6 @@ class PlacementPane(QWidget):
         self.crossings.setItemDelegateForColumn(BETWEEN, self._spots)
         for table in (self.table, self.crossings):
             table.set_row_height(_ROW)
-            let_copy(table)
             theme.changed.connect(table.viewport().update)
 
     def _lay_out(self) -> None:
@@ -163,6 +179,10 @@ class PlacementPane(QWidget):
         beside.addWidget(self.step)
         beside.addWidget(self.total)
         beside.addWidget(self.crossings, 1)
+        # In the table's place, so that what stands above stays above.
+        self._rest = QWidget()
+        self._rest.hide()
+        beside.addWidget(self._rest, 1)
         self.crossings.setMinimumHeight(HEADER)
         row = QHBoxLayout()
         row.setSpacing(3 * GRID)

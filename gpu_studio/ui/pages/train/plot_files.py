@@ -121,7 +121,7 @@ class PlotFiles(QObject):
         history, window, ruler, begun = run.history, self._time.window, self._time.ruler, run.history.started.time
         columns = [Column(curve.heading, *curve.series) for curve in plot.curves if curve.heading and curve.shown]
         start, end = (begun + ruler.second(place) for place in (window.start, window.end))
-        times, steps = history.losses.column("time"), history.losses.column("step")
+        times, steps = history.losses.spliced("time"), history.losses.spliced("step")
         return PlotTable(columns, start, end, times, steps, history.model.steps_per_epoch if history.model else 0)
 
     def _name(self) -> str:

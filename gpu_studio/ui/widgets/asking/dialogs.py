@@ -44,15 +44,16 @@ class Dialog(QDialog):
         self.column.setSpacing(GRID + 4)
         self.column.addWidget(Label(title, "heading"))
 
-    def add_buttons(self, *before: Button) -> None:
-        """End with these buttons and Close."""
-        close = Button("Close")
+    def add_buttons(self, *before: Button, last: str = "Close") -> Button:
+        """End with these buttons and one that closes the dialog, which is returned."""
+        close = Button(last)
         close.clicked.connect(self.close)
         row = QHBoxLayout()
         row.addStretch(1)
         for button in (*before, close):
             row.addWidget(button)
         self.column.addLayout(row)
+        return close
 
     def fit(self, width: int) -> None:
         """Become so wide, and as high as all that it says needs."""

@@ -61,7 +61,7 @@ class StoppingDialog(Dialog):
         self.leave.setToolTip("Close the window now; what has been asked to stop still stops")
         self.leave.clicked.connect(self.done_with)
         self.finished.connect(self._rest)
-        self.add_buttons(self.leave)
+        self.add_buttons(self.leave, last="Keep the window open").setFocus()
         self.fit(WIDTH)
 
     def begin(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from gpu_studio.plan.problems import shown
@@ -60,14 +60,19 @@ class Switch(QCheckBox):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         pill = QRectF(1.5, (self.height() - _HEIGHT) / 2, _WIDTH, _HEIGHT)
-        lit = on or self.hasFocus()
-        painter.setPen(palette.color(QPalette.ColorRole.Highlight if lit else QPalette.ColorRole.PlaceholderText))
+        painter.setPen(QPen(palette.color(self._edge()), 1.5 if self.hasFocus() else 1))
         painter.setBrush(palette.color(QPalette.ColorRole.Highlight if on else QPalette.ColorRole.Button))
         painter.drawRoundedRect(pill, _HEIGHT / 2, _HEIGHT / 2)
         self._draw_knob(painter, pill)
         painter.setPen(palette.color(QPalette.ColorRole.WindowText))
         words = self.rect().adjusted(int(_WIDTH) + _GAP + 2, 0, 0, 0)
         painter.drawText(words, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self.text())
+
+    def _edge(self) -> QPalette.ColorRole:
+        """The colour around the pill: with the focus one that its inside never has."""
+        if self.hasFocus():
+            return QPalette.ColorRole.WindowText if self.isChecked() else QPalette.ColorRole.Highlight
+        return QPalette.ColorRole.Highlight if self.isChecked() else QPalette.ColorRole.PlaceholderText
 
     def _draw_knob(self, painter: QPainter, pill: QRectF) -> None:
         on, radius = self.isChecked(), _HEIGHT / 2 - 3.5

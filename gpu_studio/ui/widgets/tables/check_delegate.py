@@ -23,8 +23,10 @@ class CheckDelegate(QStyledItemDelegate):
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
-        """Draw one item."""
+        """Draw one item; the one that the keys are about has a frame."""
         super().paint(painter, option, index)
+        if option.state & QStyle.StateFlag.State_HasFocus:
+            self._draw_focus(painter, option.rect)
         if index.data(Qt.ItemDataRole.CheckStateRole) is None:
             return
         shown = QStyleOptionViewItem(option)
@@ -34,6 +36,13 @@ class CheckDelegate(QStyledItemDelegate):
         checked = index.data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked.value
         locked = not index.flags() & Qt.ItemFlag.ItemIsUserCheckable
         self._draw(painter, room, checked=checked, locked=locked, selected=self._is_selected(shown))
+
+    def _draw_focus(self, painter: QPainter, room: QRect) -> None:
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QColor(self._theme.tokens.accent))
+        painter.drawRoundedRect(QRectF(room).adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
+        painter.restore()
 
     @staticmethod
     def _is_selected(option: QStyleOptionViewItem) -> bool:

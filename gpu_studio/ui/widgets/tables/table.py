@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Property, QAbstractItemModel, QModelIndex, QPersistentModelIndex, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView, QWidget
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+)
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QMenu, QTableView, QWidget
 
 from gpu_studio.ui.theme.fonts import font
+from gpu_studio.ui.widgets.tables.copy_rows import rows_as_text
 
 Index = QModelIndex | QPersistentModelIndex
 ROW = 36
 HEADER = 32
+COPY = "Copy rows"
 
 
 class Table(QTableView):
-    """A table of whole rows. Tab leaves it; the arrow keys move in it."""
+    """A table of whole rows. Tab leaves it; the arrow keys move in it. Ctrl+C and the menu copy the selected rows."""
 
     def __init__(self, model: QAbstractItemModel, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -54,14 +64,36 @@ class Table(QTableView):
         self.horizontalHeader().setStretchLastSection(False)
         self.horizontalHeader().setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
 
+    def copy_rows(self) -> None:
+        """Put the selected rows on the clipboard, or all if none is selected, as a spreadsheet takes them."""
+        QGuiApplication.clipboard().setText(rows_as_text(self))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Ctrl+C takes whole rows, as they are selected, where Qt would take the cell."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_rows()
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802 - Qt's name
+        """Offer to copy, where a table has no menu of its own."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(COPY).triggered.connect(self.copy_rows)
+        menu.popup(event.globalPos())
+
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """While keys come here, the current row is underlined as a whole."""
+        """While keys come here, the current row is underlined as a whole; where there is none, all has a frame."""
         super().paintEvent(event)
-        if self.hasFocus() and self.currentIndex().isValid():
-            painter = QPainter(self.viewport())
-            painter.setPen(self._underline)
+        if not self.hasFocus():
+            return
+        painter = QPainter(self.viewport())
+        painter.setPen(self._underline)
+        if self.currentIndex().isValid():
             bottom = self.visualRect(self.currentIndex()).bottom()
             painter.drawLine(0, bottom, self.viewport().width(), bottom)
+        else:
+            painter.drawRect(self.viewport().rect().adjusted(0, 0, -1, -1))
 
     def _colour_of_underline(self) -> QColor:
         return self._underline

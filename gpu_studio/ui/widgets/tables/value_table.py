@@ -15,6 +15,8 @@ from gpu_studio.ui.widgets.figure_list import FigureList
 
 _ROW = 20
 _BEFORE = 10
+_LEAST_BETWEEN = 8
+"""Pixels: where columns come closer, the devices are called by their numbers."""
 
 
 class ValueTable(FigureList):
@@ -84,17 +86,22 @@ class ValueTable(FigureList):
         """Draw the table from `top` on; returns where it ends."""
         row, muted, text = self._row(), self._theme.tokens.muted, self._theme.tokens.text
         names, units = ("", *(name for name, _ in table.heads)), ("", *(unit for _, unit in table.heads))
-        edges = self._edges(painter.fontMetrics(), (names, units, *table.rows))
-        for number, cells in enumerate((names, units, *table.rows)):
+        lines = names, units, *table.rows
+        if self._between(painter.fontMetrics(), lines) < _LEAST_BETWEEN:
+            lines = names, units, *((cells[0].rpartition(":")[2], *cells[1:]) for cells in table.rows)
+        edges = self._edges(painter.fontMetrics(), lines)
+        for number, cells in enumerate(lines):
             higher = (0, 4, 2)[min(number, 2)]
             self._paint_cells(painter, cells, edges, top + number * row - higher, text if number > 1 else muted)
         return top + (2 + len(table.rows)) * row
 
     def _edges(self, metrics: QFontMetrics, lines: Sequence[tuple[str, ...]]) -> list[int]:
         """The right edge of each column: all of them with the same room between them."""
-        widths = [max(metrics.horizontalAdvance(line[place]) for line in lines) for place in range(len(lines[0]))]
-        between = (self.contentsRect().width() - sum(widths)) / max(len(widths) - 1, 1)
+        widths, between = _widths(metrics, lines), self._between(metrics, lines)
         return [round(sum(widths[: place + 1]) + place * between) for place in range(len(widths))]
+
+    def _between(self, metrics: QFontMetrics, lines: Sequence[tuple[str, ...]]) -> float:
+        return (self.contentsRect().width() - sum(_widths(metrics, lines))) / max(len(lines[0]) - 1, 1)
 
     def _paint_cells(self, painter: QPainter, cells: tuple[str, ...], edges: list[int], top: int, colour: str) -> None:
         painter.setPen(QColor(self._theme.tokens.muted))
@@ -109,6 +116,10 @@ class ValueTable(FigureList):
         shown = painter.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, room.width())
         painter.drawText(room, _LEFT, shown)
         return top + room.height()
+
+
+def _widths(metrics: QFontMetrics, lines: Sequence[tuple[str, ...]]) -> list[int]:
+    return [max(metrics.horizontalAdvance(line[place]) for line in lines) for place in range(len(lines[0]))]
 
 
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft

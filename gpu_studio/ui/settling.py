@@ -1,0 +1,41 @@
+"""What the first painted window need not wait for is done once the machine has answered, or takes too long for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from PySide6.QtCore import QObject, QTimer
+
+from gpu_studio.ui.models.devices.inventory import Inventory
+
+SETTLE_MS: Final = 40
+LONGEST_UNSETTLED_MS: Final = 1500
+
+
+class Settling(QObject):
+    """Does a deed once, soon after `begin`."""
+
+    def __init__(self, inventory: Inventory, deed: Callable[[], object], parent: QObject) -> None:
+        super().__init__(parent)
+        self._inventory = inventory
+        self._begun = False
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(deed)
+
+    def begin(self) -> None:
+        """Wait from now on; asked for again nothing is done."""
+        if not self._begun:
+            self._begun = True
+            self._timer.start(LONGEST_UNSETTLED_MS)
+            self._inventory.changed.connect(self._soon)
+            self._soon()
+
+    def stop(self) -> None:
+        """Leave the deed, if it is not done yet."""
+        self._timer.stop()
+
+    def _soon(self) -> None:
+        if self._timer.isActive() and not self._inventory.looking:
+            self._timer.start(SETTLE_MS)
