@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from datetime import datetime, timedelta
-from functools import partial
 
 from gpu_studio.runs.round_numbers import (
     binary_step,
@@ -74,11 +73,11 @@ def binary_ticks(low: float, high: float, count: int) -> list[Tick]:
 
 
 def time_ticks(start: float, end: float, count: int) -> list[Tick]:
-    """Round seconds, written as durations: `30 s`, `1 min 30 s`, `2 h`; late in a run as `2:00:05` where it takes that."""
+    """Round seconds, written as durations: `30 s`, `1 min 30 s`, `2 h`, and `2:00:05` where those are too coarse."""
     step = time_step(end - start, count)
     digits = digits_of(step)
-    written = (lambda value: f"{value:.{digits}f} s") if digits else partial(_moment, step=round(step))
-    return [(value, written(value)) for value in multiples(start, end, step)]
+    moments = multiples(start, end, step)
+    return [(each, f"{each:.{digits}f} s" if digits else _moment(each, round(step))) for each in moments]
 
 
 def count_ticks(low: float, high: float, count: int) -> list[Tick]:
