@@ -32,8 +32,9 @@ from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.empty_state import EmptyState
 
 TICK_MS: Final = 100
-# Figures that change more often than this cannot be read.
+# Figures that change more often than this cannot be read. They come in frames in which no plot is drawn, if there are.
 TICKS_A_FIGURE: Final = 3
+MOST_TICKS: Final = 5
 NO_RUN: Final = "No run yet"
 HOW_TO_BEGIN: Final = (
     "Train the open plan with Ctrl+Return. Its run then appears here, live; it goes on when the window is closed, and "
@@ -172,8 +173,10 @@ class TrainPage(QWidget):
         self._ticks += 1
         if self._run is None:
             return
+        drawn = self.charts.redraws
         self.charts.refresh(self._run)
-        if self._ticks % TICKS_A_FIGURE == 0:
+        if self._ticks >= (MOST_TICKS if self.charts.redraws != drawn else TICKS_A_FIGURE):
+            self._ticks = 0
             self._show_figures()
         self.details.refresh(self._run)
 

@@ -97,6 +97,11 @@ class Charts(Scrolled):
         return (self.loss, self.metrics, self.devices, *((self.second,) if self.tall else ()))
 
     @property
+    def redraws(self) -> int:
+        """How often a plot was drawn."""
+        return sum(plot.redraws for plot in self.plots)
+
+    @property
     def tall(self) -> bool:
         """Whether there is room for a second plot of the devices."""
         return self.height() >= TALL
