@@ -19,7 +19,7 @@ from workplace import Workplace
 
 from gpu_studio.plan import Carve, Checkpoint, Data, Devices, Distribution, Model, Placed, Plan, Training
 
-WIDTH, DEPTH, BATCH, STEPS = 1024, 8, 1024, 6
+WIDTH, DEPTH, BATCH, STEPS = 1024, 8, 4096, 4
 OVER_NAIVE, OVER_ONE_PIECE, ON_ONE = Budget("at least", 1.8), Budget("at least", 1.0), Budget("at least", 0.95)
 ONE_CORE = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
 ONE_CORE_A_STAGE = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "4"}
