@@ -20,6 +20,7 @@ from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.ending import Ending
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.failures import Scene, explain
+from gpu_studio.trainer.profile_folder import remove_own
 from gpu_studio.trainer.progress import Reached
 
 FINISHED, FAILED = 0, 1
@@ -111,4 +112,5 @@ def _leave_with(words: str, status: int) -> None:
         sys.stderr.write(words)
         sys.stderr.flush()
         sys.stdout.flush()
+    remove_own()
     os._exit(status)

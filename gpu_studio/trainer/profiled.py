@@ -7,21 +7,18 @@ expensive until it was timed about ninety times; of an old one those that take s
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
 import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf.xplane_pb2 import XSpace
 
+from gpu_studio.trainer.profile_folder import profile_folder
+
 PICOSECONDS = 1e-12
-_FOLDER = "gpu-studio-profile-"
 _NAME = "tf_op"
 _CARD = "/device:"
 # The kernels between cards, which belong to no operation, or to none by its name in the graph.
@@ -52,22 +49,13 @@ def profiled() -> Iterator[list[Executed]]:
     the operations.
     """
     executed: list[Executed] = []
-    _remove_what_killed_ones_left()
-    with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{os.getpid()}-") as folder:
-        tf.profiler.experimental.start(folder)
+    with profile_folder() as folder:
+        tf.profiler.experimental.start(str(folder))
         try:
             yield executed
         finally:
             tf.profiler.experimental.stop()
-        executed += sorted(_read(Path(folder)), key=lambda each: each.begin)
-
-
-def _remove_what_killed_ones_left() -> None:
-    """TensorFlow hands out a profile as a file only: a process that is killed meanwhile leaves its folder behind."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
-        owner = folder.name.removeprefix(_FOLDER).partition("-")[0]
-        if owner.isdigit() and not psutil.pid_exists(int(owner)):
-            shutil.rmtree(folder, ignore_errors=True)
+        executed += sorted(_read(folder), key=lambda each: each.begin)
 
 
 def _read(folder: Path) -> list[Executed]:

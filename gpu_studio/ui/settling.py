@@ -24,6 +24,11 @@ class Settling(QObject):
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(deed)
 
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing to wait for any more."""
+        return self._begun and not self._timer.isActive()
+
     def begin(self) -> None:
         """Wait from now on; asked for again nothing is done."""
         if not self._begun:

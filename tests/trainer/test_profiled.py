@@ -119,3 +119,13 @@ def test_that_a_real_profile_has_every_execution_once_and_leaves_no_file(tmp_pat
     done = subprocess.run([sys.executable, "-c", REAL], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["3 True True", "True"]
     assert list(tmp_path.iterdir()) == [living]
+
+
+def test_that_a_process_that_ends_at_once_takes_its_folder_along(tmp_path, monkeypatch):
+    from gpu_studio.trainer.profile_folder import profile_folder, remove_own
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with profile_folder() as folder:
+        (folder / "plugins").mkdir()
+        remove_own()
+        assert not list(tmp_path.iterdir())

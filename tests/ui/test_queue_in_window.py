@@ -171,6 +171,9 @@ def test_that_a_queue_that_nobody_works_any_more_is_seen_and_goes_on_by_a_button
         return subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     assert not card(filled).go_on.isVisible()
+    qtbot.waitUntil(
+        lambda: filled._settling.done, timeout=LONG_MS
+    )  # it has seen to the runner, as any window does once
     monkeypatch.setattr(queue_process, "ensure_runner", started)
     monkeypatch.setattr("gpu_studio.runs.queueing.queue.STARTING_SECONDS", 0.0)
     filled.queue._pulse.setInterval(10)

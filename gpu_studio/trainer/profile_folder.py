@@ -1,0 +1,35 @@
+"""The folder into which TensorFlow writes a profile, handed out as a file only: gone whatever ends the process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+_NAME: Final = "gpu-studio-profile-"
+
+
+@contextmanager
+def profile_folder() -> Iterator[Path]:
+    """A new folder, which is removed in the end; those that killed processes left are removed with it."""
+    with tempfile.TemporaryDirectory(prefix=f"{_NAME}{os.getpid()}-") as folder:
+        yield Path(folder)
+    _remove(lambda owner: not psutil.pid_exists(owner))
+
+
+def remove_own() -> None:
+    """Remove what this process has, which is about to end at once."""
+    _remove(lambda owner: owner == os.getpid())
+
+
+def _remove(wanted: Callable[[int], bool]) -> None:
+    for folder in Path(tempfile.gettempdir()).glob(f"{_NAME}*"):
+        owner = folder.name.removeprefix(_NAME).partition("-")[0]
+        if owner.isdigit() and wanted(int(owner)):
+            shutil.rmtree(folder, ignore_errors=True)
