@@ -37,7 +37,7 @@ WRITER = Path(__file__).parent / "write_run.py"
 
 
 class Window(MainWindow):
-    """Times the frames in which a plot is drawn anew: what the tick of the Train page takes, and the painting after it.
+    """Times the frames in which a plot is drawn or figures change: the Train page's tick, and the painting after it.
 
     What counts is the time of the thread that draws: other programs on the machine are not the window's fault.
     """
@@ -45,7 +45,7 @@ class Window(MainWindow):
     def watch(self) -> None:
         """Begin to look at the clock."""
         self.frames: list[float] = []
-        self._ticked, self._drawn = 0.0, 0
+        self._ticked, self._drawn, self._figures = 0.0, 0, False
         page = self.train_page
         tick = page._tick
         page._timer.timeout.disconnect(tick)
@@ -54,6 +54,7 @@ class Window(MainWindow):
             began = time.thread_time()
             tick()
             self._ticked += time.thread_time() - began
+            self._figures |= page._ticks == 0
 
         page._timer.timeout.connect(timed)
 
@@ -64,9 +65,9 @@ class Window(MainWindow):
         began = time.thread_time()
         done: bool = super().event(event)
         drawn = sum(plot.redraws for plot in self.train_page.charts.plots)
-        if drawn != self._drawn:
+        if drawn != self._drawn or self._figures:
             self.frames.append(1000 * (time.thread_time() - began + self._ticked))
-        self._ticked, self._drawn = 0.0, drawn
+        self._ticked, self._drawn, self._figures = 0.0, drawn, False
         return done
 
 
