@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from grace import GRACE_S
 # Python's own helper and the tests', which one process starts once and keeps.
 _KNOWN = ("multiprocessing.resource_tracker", "warm_python.py --serve")
 
+EXEC_S = 1.0
+"""How long the step from one program to the next may take, on a machine that is busy."""
+
 
 def watch(home: Path, *, everywhere: bool) -> Callable[[], list[str]]:
     """Note this process's descendants; the answer lists, and kills, those that came since and do not end.
@@ -19,9 +23,10 @@ def watch(home: Path, *, everywhere: bool) -> Callable[[], list[str]]:
     `everywhere` finds also those that are nobody's child any more: they still have the test's `$HOME`.
     """
     before = set(_descendants())
+    running = frozenset(psutil.pids()) if everywhere else frozenset()
 
     def leftovers() -> list[str]:
-        now = set(_descendants()) | (_at_home(home) if everywhere else set())
+        now = set(_descendants()) | (at_home(home, running) if everywhere else set())
         new = [process for process in now - before if process.pid != os.getpid() and not _is_known(process)]
         _, alive = psutil.wait_procs(new, timeout=GRACE_S) if new else ([], [])
         return [text for process in alive if (text := _end(process))]
@@ -41,15 +46,34 @@ def _has_children() -> bool:
         return True
 
 
-def _at_home(home: Path) -> set[psutil.Process]:
-    return {process for process in psutil.process_iter() if _environment(process).get("HOME") == str(home)}
+def at_home(home: Path, before: frozenset[int]) -> set[psutil.Process]:
+    """Those whose `$HOME` is the test's; `before` are the process numbers in use when the test began."""
+    return {
+        process
+        for process in psutil.process_iter()
+        if _environment(process, patient=process.pid not in before).get("HOME") == str(home)
+    }
 
 
-def _environment(process: psutil.Process) -> dict[str, str]:
+def _environment(process: psutil.Process, *, patient: bool) -> dict[str, str]:
+    """What the process was started with; nothing if it is another user's, has ended, or is the system's own.
+
+    In the middle of `execve` a process has none for an instant: `patient` reads again until it has.
+    """
     try:
-        return process.environ()
+        found = process.environ()
+        patience_end = time.monotonic() + EXEC_S
+        while patient and not found and _is_starting(process) and time.monotonic() < patience_end:
+            os.sched_yield()
+            found = process.environ()
     except psutil.Error:
         return {}
+    return found
+
+
+def _is_starting(process: psutil.Process) -> bool:
+    """Whether it may be between two programs: a zombie is past them, and the kernel's own threads have none."""
+    return process.status() != psutil.STATUS_ZOMBIE and bool(process.exe())
 
 
 def _is_known(process: psutil.Process) -> bool:
@@ -62,9 +86,9 @@ def _is_known(process: psutil.Process) -> bool:
 
 def _end(process: psutil.Process) -> str:
     try:
-        command = " ".join(process.cmdline())
-        if not command:
+        if process.status() == psutil.STATUS_ZOMBIE:
             return ""
+        command = " ".join(process.cmdline())
         process.kill()
         psutil.wait_procs([process], timeout=GRACE_S)
     except psutil.NoSuchProcess:
