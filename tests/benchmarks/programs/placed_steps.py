@@ -2,8 +2,10 @@
 
 `python placed_steps.py PLAN ROUNDS LABEL=PLACED…`, where PLACED is a placement in JSON: `micro_batches` and `layers`.
 Prints two answers about times, of before and after, and for each label the seconds of a step, measured in turn.
-Each placement is built twice, as the layers are timed in two sessions: now and then all steps of one session are
-slower than those of its equals from the first to the last (cnn's 3 times, in 2 of 30 processes), whatever is placed.
+Each placement is built twice, as the layers are timed in two sessions. TensorFlow hands the gradient of max pooling to
+oneDNN only where its rewriting (`mkl_layout_pass.cc`) comes upon the pooling before its gradient. In a loop it goes
+through the nodes in an order that depends on their addresses in memory: in some 1 of 40 sessions it meets the gradient
+first, leaves it to Eigen, and all steps of that session take 3 times as long, whatever is placed.
 """
 
 from __future__ import annotations
