@@ -75,7 +75,7 @@ def launch(
             bequeath(resume, directory)
         if queued_as:
             note_in(directory, queued_as)
-        held = lock.take(directory.lock_file)
+        held = lock.reserve(directory.lock_file)
         directory = directory.publish()
         return Launched(directory, _start(command, directory, held, folder, environment or {}))
     except BaseException:
@@ -112,6 +112,8 @@ def _start(
     environment = trainer_environment({**added, lock.ENVIRONMENT: str(held.descriptor)})
     try:
         process = _spawn([*command, str(run.path)], run.log_file, held, folder, environment)
+        # Whoever stops it now must not take it for this process. It may have signed itself: behind a script that starts
+        # it, it is another.
         if not held.signed:
             held.sign(process.pid)
         return process

@@ -90,7 +90,21 @@ def take(path: Path, timeout: float = 2.0) -> Lock:
     A reader's probe holds the lock for an instant, so taking it is tried for `timeout` seconds.
     Raises LockHeldError if another trainer has it, OSError if the file cannot be opened.
     """
-    return adopt(path) or _lock_anew(path, timeout)
+    return adopt(path) or _signed(reserve(path, timeout))
+
+
+def reserve(path: Path, timeout: float = 2.0) -> Lock:
+    """Hold the lock at `path` for a process that is yet to be started: nobody has signed it, least of all this one.
+
+    Raises as `take` does.
+    """
+    descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
+    try:
+        _wait_for_lock(descriptor, path, timeout)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return Lock(descriptor)
 
 
 def adopt(path: Path) -> Lock | None:
@@ -102,9 +116,7 @@ def adopt(path: Path) -> Lock | None:
     if descriptor is None or not _is_file(descriptor, path):
         return None
     os.set_inheritable(descriptor, False)
-    lock = Lock(descriptor)
-    lock.sign(os.getpid())
-    return lock
+    return _signed(Lock(descriptor))
 
 
 def held(path: Path) -> bool:
@@ -143,14 +155,11 @@ def _number(word: str) -> int | None:
     return int(word) if word.isdecimal() else None
 
 
-def _lock_anew(path: Path, timeout: float) -> Lock:
-    descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
+def _signed(lock: Lock) -> Lock:
     try:
-        _wait_for_lock(descriptor, path, timeout)
-        lock = Lock(descriptor)
         lock.sign(os.getpid())
     except BaseException:
-        os.close(descriptor)
+        lock.hand_over()
         raise
     return lock
 

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 
 import pytest
-from real_runs import eventually, has_trained, told
+from real_runs import PLAN, eventually, told
 
 from gpu_studio.runs import lock
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import Checkpoint, Finished
 from gpu_studio.runs.failures import kernel
+from gpu_studio.runs.launch import launch
 from gpu_studio.runs.stop import Patience, StopLadder
 
 AT_ONCE = Patience(asked=0.0, terminated=0.0)
@@ -21,16 +23,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-@pytest.fixture
-def training(start):
-    def start_training(*flags):
-        launched = start("--hold-at", "2", *flags)
-        eventually(has_trained(launched, 2))
-        return launched
-
-    return start_training
 
 
 def climbed(ladder, launched):
@@ -54,6 +46,16 @@ def test_that_a_trainer_which_listens_stops_with_a_checkpoint(training):
     assert isinstance(saved, Checkpoint)
     assert isinstance(end, Finished)
     assert end.reason == "stopped"
+
+
+def test_that_a_trainer_that_is_still_starting_is_stopped_and_not_its_launcher(runs_dir):
+    """Python takes a while until the trainer signs: a stop at that time once went to whoever had launched it."""
+    launched = launch(PLAN, runs_dir, trainer=["sh", "-c", "sleep 600"])
+    holder = lock.holder(launched.directory.lock_file)
+    assert holder is not None
+    assert holder.pid == launched.process.pid
+    assert StopLadder(launched.directory).escalate() == "terminated"
+    assert launched.process.wait(30) == -signal.SIGTERM
 
 
 def test_that_stop_now_writes_no_checkpoint(training):
