@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gpu_studio.placement.memory import DeviceMemory, predict
 from gpu_studio.placement.plan_facts import PlanFacts
+from gpu_studio.placement.work_words import flops_in_words
 from gpu_studio.plan import MIB, Machine, Plan, replica_count
 from gpu_studio.plan.cautions import checked, on_one
 from gpu_studio.plan.gradients import holding
@@ -83,7 +84,7 @@ def little_work(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caut
     share = _global(plan, len(devices)) / len(devices)
     flops = share * sum(layer.flops_forward + layer.flops_backward for layer in facts.graph.layers)
     if flops < LITTLE_WORK_FLOPS:
-        text = f"This model is small: a step of a replica is {flops / 1e6:,.0f} MFLOP."
+        text = f"This model is small: a step of a replica is {flops_in_words(flops)}."
         why = "A card does that in less than a millisecond; summing the gradients may take longer than it saves."
         yield Caution("little work", text, why, on_one(plan, machine))
 

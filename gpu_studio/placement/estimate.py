@@ -11,6 +11,7 @@ import numpy as np
 
 from gpu_studio.placement.model_graph import Layer, ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts
+from gpu_studio.placement.transfers import with_gradients
 from gpu_studio.placement.work import Array, Device, Work
 from gpu_studio.plan import LogicalDevice
 
@@ -72,7 +73,8 @@ def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Map
         raise ValueError(f"The layers of the model are not known: {model.model_error or 'they were not asked for'}")
     layers = model.graph.layers
     places = {layer.name: place for place, layer in enumerate(layers)}
-    of = [[times[device.name].get(layer.name, LayerTime()) for layer in layers] for device in devices]
+    of = _times_of(layers, devices, times)
+    returned = with_gradients(model.graph)
     return Work(
         names=tuple(places),
         inputs=tuple(
@@ -90,7 +92,18 @@ def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Map
         gradient_bytes=np.array([float(layer.trainable_bytes) for layer in layers]),
         batch=batch,
         share=tuple(_share(row) for row in of),
+        later=tuple(
+            tuple(places[name] for name in layer.inputs if places[name] > places[layer.name]) for layer in layers
+        ),
+        ways=tuple(2 if layer.name in returned else 1 for layer in layers),
     )
+
+
+def _times_of(layers: Sequence[Layer], devices: Sequence[Device], times: Mapping[str, Times]) -> list[list[LayerTime]]:
+    """The times of every layer on each device; devices that have the same share a row."""
+    every = {id(times[device.name]): times[device.name] for device in devices}
+    rows = {key: [some.get(layer.name, LayerTime()) for layer in layers] for key, some in every.items()}
+    return [rows[id(times[device.name])] for device in devices]
 
 
 def _share(times: Sequence[LayerTime]) -> float | None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from gpu_studio.placement.blocks import maxima, sums
+from gpu_studio.placement.blocks import before, maxima, sums
 from gpu_studio.placement.stage_memory import Stage
-from gpu_studio.placement.work import Array, Device, Work, is_copied_to
+from gpu_studio.placement.work import Array, Work
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What blocks hold, where so many bytes a sample enter each.
+    """What blocks hold, where so many bytes a sample enter each (a table; see `blocks`).
 
     With `recompute` stages keep what enters them, and compute the rest again.
     """
@@ -20,28 +19,33 @@ class Holding:
     work: Work
     entering: Array
     recompute: bool = False
+    _made: dict[tuple[range, int, bool], Stage] = field(default_factory=dict)
 
-    def bytes_on(self, devices: Sequence[Device], micro_batches: int) -> list[Array]:
-        """A table for each device; those of one kind share theirs."""
-        made = {
-            copied: self._bytes(micro_batches, copied=copied)
-            for copied in {is_copied_to(each.name) for each in devices}
-        }
-        return [made[is_copied_to(device.name)] for device in devices]
+    def at_least(self, micro_batches: int) -> Array:
+        """What each layer adds at least to any block, summed up as `blocks.before` does."""
+        samples = -(-self.work.batch // micro_batches) if self.recompute else self.work.batch
+        return before(self.work.state_bytes + self.work.kept_bytes * samples)
 
-    def _bytes(self, micro_batches: int, *, copied: bool) -> Array:
+    def piece(self, micro_batches: int, ends: range, begin: int = 0, *, copied: bool) -> Array:
+        """A piece of the table of all that is held, on a device where a tensor from elsewhere takes room or not."""
+        key = ends, begin, copied
+        # Most of it is the same however many micro-batches there are.
+        stage = self._made[key] if key in self._made else self._made.setdefault(key, self._stage(ends, begin, copied))
+        lasting: Array = sums(before(self.work.state_bytes - self.work.gradient_bytes), ends, begin)
+        return lasting + stage.step_bytes(self.work.batch, micro_batches)
+
+    def _stage(self, ends: range, begin: int, copied: bool) -> Stage:
         work = self.work
-        kept = sums(work.kept_bytes)
-        stage = Stage(
-            gradients=sums(work.gradient_bytes),
-            taken=maxima(work.taken_bytes),
-            kept=self.entering if self.recompute else kept + self.entering if copied else kept,
-            passing=maxima(work.passing_bytes),
+        kept = sums(before(work.kept_bytes), ends, begin)
+        entering = self.entering[ends.start : ends.stop, begin : ends.stop]
+        return Stage(
+            gradients=sums(before(work.gradient_bytes), ends, begin),
+            taken=maxima(work.taken_bytes, ends, begin) if work.taken_bytes[begin : ends.stop].any() else 0.0,
+            kept=entering if self.recompute else kept + entering if copied else kept,
+            passing=maxima(work.passing_bytes, ends, begin),
             again=kept if self.recompute else 0.0,
-            updating=maxima(2 * work.gradient_bytes),
+            updating=maxima(2 * work.gradient_bytes, ends, begin),
         )
-        lasting: Array = sums(work.state_bytes - work.gradient_bytes)
-        return lasting + stage.step_bytes(work.batch, micro_batches)
 
 
 def replica_bytes(work: Work, replicas: int = 1) -> float:

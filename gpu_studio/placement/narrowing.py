@@ -2,25 +2,36 @@
 
 What partitions with T from `low` to `high` cost at least is known: the least cost at `high`, and (M - 1) · `low`. So is
 what those at least cost that have a certain block as a stage: the least cost up to the block, its own, and that from
-there on. Blocks that are in no better partition than the best so far are left out, and an interval in which something
-better may be is halved. Of a million blocks some thousands are left at once, and some dozens soon.
+there on. An interval in which something better than the best so far may be is halved; and once it is so short that few
+blocks are in something better, only those are looked at: of a million some thousands, and some dozens soon.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from gpu_studio.placement.stages import STRICTLY, Partition, Tables, allowed, reached_by, window
+from gpu_studio.placement.stages import (
+    STRICTLY,
+    Frame,
+    Line,
+    Partition,
+    Places,
+    costs_before,
+    costs_behind,
+    frame,
+    traced,
+)
 from gpu_studio.placement.work import Array
 
-Places = NDArray[np.int64]
+SHORT = 0.01
+"""An interval is short if this share of the best so far is all that what is in it can cost more than at least: what is
+better has few blocks then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,81 +48,121 @@ class _Blocks:
 
 
 @dataclass(frozen=True, slots=True)
-class _Search:
-    """What is the same throughout a search: how many layers there are, and M - 1."""
+class _Interval:
+    """Values of T, and of each device the blocks that are in something better; None as long as that can be any."""
 
-    layers: int
+    low: float
+    high: float
+    blocks: list[_Blocks] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What is the same throughout a search: the devices, and M - 1."""
+
+    lines: Sequence[Line]
     weight: int
+
+    @property
+    def layers(self) -> int:
+        return len(self.lines[0].clock) - 1
 
     def total(self, partition: Partition) -> float:
         return partition.total(self.weight + 1)
 
+    def least(self, interval: _Interval, best: Partition) -> tuple[Partition | None, _Interval | None]:
+        """The cheapest partition with a T in the interval, and where in it something better than both may be."""
+        if interval.blocks is None:
+            return self._of_all(interval, best)
+        return self._of_few(interval, interval.blocks, best)
 
-def least_total(tables: Tables, micro_batches: int, best: Partition, low: float, high: float) -> Partition:
-    """The best of all partitions, given a good one and that each better one has T from `low` to `high`."""
-    search = _Search(len(tables.cost[0]), micro_batches - 1)
-    blocks = _promising(tables, search, best, low, high)
-    order = count()
-    waiting = [(0.0, next(order), low, high, blocks)]
-    while waiting and waiting[0][0] < search.total(best) * STRICTLY:
-        _, _, low, high, blocks = heapq.heappop(waiting)
-        blocks = [each.where(each.seconds <= high) for each in blocks]
-        ahead = _ahead(search, blocks)
+    def _of_all(self, interval: _Interval, best: Partition) -> tuple[Partition | None, _Interval | None]:
+        there = frame(self.lines, interval.high)
+        if there is None:
+            return None, None
+        ahead = costs_before(self.lines, there)
         if not np.isfinite(ahead[-1][-1]):
+            return None, None
+        found = traced(self.lines, there, ahead)
+        left = self._left(interval, found, best)
+        if left is None:
+            return found, None
+        least, limit = found.cost + self.weight * left.low, self._limit(found, best)
+        if limit - least > SHORT * limit:
+            return found, left
+        return found, replace(left, blocks=self._listed(there, ahead, left.low, limit))
+
+    def _of_few(
+        self, interval: _Interval, every: Sequence[_Blocks], best: Partition
+    ) -> tuple[Partition | None, _Interval | None]:
+        blocks = [each.where(each.seconds <= interval.high) for each in every]
+        ahead = _ahead(self.layers, blocks)
+        if not np.isfinite(ahead[-1][-1]):
+            return None, None
+        found = _traced(self.layers, blocks, ahead)
+        left = self._left(interval, found, best)
+        if left is None:
+            return found, None
+        return found, replace(left, blocks=self._better(blocks, ahead, left.low, self._limit(found, best)))
+
+    def _limit(self, found: Partition, best: Partition) -> float:
+        return min(self.total(found), self.total(best)) * STRICTLY
+
+    def _left(self, interval: _Interval, found: Partition, best: Partition) -> _Interval | None:
+        """Where in the interval something better may be, if all that is there costs as much as what was found."""
+        limit = self._limit(found, best)
+        high = min(found.longest * STRICTLY, interval.high, (limit - found.cost) / self.weight)
+        return replace(interval, high=high) if high >= interval.low else None
+
+    def _listed(self, there: Frame, ahead: Sequence[Array], low: float, limit: float) -> list[_Blocks]:
+        """Those blocks that a partition of less than `limit` can have, with a longest stage of `low` or more."""
+        behind = costs_behind(self.lines, there)
+        alive = [
+            np.flatnonzero(one + other + self.weight * low < limit) for one, other in zip(ahead, behind, strict=True)
+        ]
+        found = []
+        for device, line in enumerate(self.lines):
+            begins, ends = alive[device], alive[device + 1]
+            seconds = line.clock[ends, None] - line.clock[begins]
+            cost = seconds + line.per_byte * line.sent.table[np.ix_(ends, begins)]
+            whole = ahead[device][begins] + cost + behind[device + 1][ends, None]
+            kept = whole + self.weight * np.maximum(seconds, low) < limit
+            kept &= (begins >= there.begins[device][ends, None]) & (begins < ends[:, None])
+            last, first = np.nonzero(kept)
+            found.append(_Blocks(begins[first], ends[last], seconds[kept], cost[kept]))
+        return found
+
+    def _better(self, blocks: Sequence[_Blocks], ahead: Sequence[Array], low: float, limit: float) -> list[_Blocks]:
+        """The same of some blocks."""
+        behind = _behind(self.layers, blocks)
+        left = []
+        for place, each in enumerate(blocks):
+            whole = ahead[place][each.begins] + each.cost + behind[place + 1][each.ends]
+            left.append(each.where(whole + self.weight * np.maximum(each.seconds, low) < limit))
+        return left
+
+
+def least_total(lines: Sequence[Line], micro_batches: int, best: Partition, low: float, high: float) -> Partition:
+    """The best of all partitions, given a good one and that each better one has T from `low` to `high`."""
+    search = _Search(lines, micro_batches - 1)
+    order = count()
+    waiting = [(0.0, next(order), _Interval(low, high))]
+    while waiting and waiting[0][0] < search.total(best) * STRICTLY:
+        found, left = search.least(heapq.heappop(waiting)[2], best)
+        if found is None:
             continue
-        found = _traced(search, blocks, ahead)
         best = min(best, found, key=search.total)
-        # All others in this interval cost as much, and are better only if their longest stage is shorter.
-        high = found.longest * STRICTLY
-        if high < low or found.cost + search.weight * low >= search.total(best) * STRICTLY:
+        if left is None:
             continue
-        blocks = _better(search, blocks, ahead, low, search.total(best))
-        middle = (low + high) / 2
-        for least, most in ((low, middle), (middle, high)):
-            heapq.heappush(waiting, (found.cost + search.weight * least, next(order), least, most, blocks))
+        middle = (left.low + left.high) / 2
+        for part in (replace(left, high=middle), replace(left, low=middle)):
+            heapq.heappush(waiting, (found.cost + search.weight * part.low, next(order), part))
     return best
 
 
-def _promising(tables: Tables, search: _Search, best: Partition, low: float, high: float) -> list[_Blocks]:
-    """From the tables those blocks that a better partition can have."""
-    costs = [allowed(*pair, high) for pair in zip(tables.seconds, tables.cost, strict=True)]
-    ahead, behind = reached_by(costs), _behind_by(costs)
-    found = []
-    for place, (seconds, cost) in enumerate(zip(tables.seconds, costs, strict=True)):
-        longest = np.maximum(seconds[:, : cost.shape[1]], low)
-        total = window(ahead[place], cost) + cost + behind[place + 1][1:, None] + search.weight * longest
-        last, more = np.nonzero(total < search.total(best) * STRICTLY)
-        found.append(_Blocks(last - more, last + 1, seconds[last, more], cost[last, more]))
-    return found
-
-
-def _behind_by(costs: Sequence[Array]) -> list[Array]:
-    """For each device the least cost of placing the layers from each on, on it and those after it."""
-    behind = [np.append(np.full(len(costs[0]), np.inf), 0.0)]
-    for cost in reversed(costs):
-        layers, width = cost.shape
-        whole = np.vstack((cost + behind[0][1:, None], np.full((width, width), np.inf)))
-        row, column = whole.strides
-        by_begin = as_strided(whole, (layers, width), (row, row + column), writeable=False)
-        behind.insert(0, np.minimum(behind[0], np.append(by_begin.min(axis=1), np.inf)))
-    return behind
-
-
-def _better(
-    search: _Search, blocks: Sequence[_Blocks], ahead: Sequence[Array], low: float, best: float
-) -> list[_Blocks]:
-    """Those blocks that a partition with a longest stage of `low` or more can have and be better than `best`."""
-    behind = _behind(search, blocks)
-    left = []
-    for place, each in enumerate(blocks):
-        whole = ahead[place][each.begins] + each.cost + behind[place + 1][each.ends]
-        left.append(each.where(whole + search.weight * np.maximum(each.seconds, low) < best * STRICTLY))
-    return left
-
-
-def _ahead(search: _Search, blocks: Sequence[_Blocks]) -> list[Array]:
+def _ahead(layers: int, blocks: Sequence[_Blocks]) -> list[Array]:
     """For each device the least cost of having placed the first n layers before it, and last of all after them."""
-    ahead = [np.append(0.0, np.full(search.layers, np.inf))]
+    ahead = [np.append(0.0, np.full(layers, np.inf))]
     for each in blocks:
         reached = ahead[-1].copy()
         np.minimum.at(reached, each.ends, ahead[-1][each.begins] + each.cost)
@@ -119,8 +170,8 @@ def _ahead(search: _Search, blocks: Sequence[_Blocks]) -> list[Array]:
     return ahead
 
 
-def _behind(search: _Search, blocks: Sequence[_Blocks]) -> list[Array]:
-    behind = [np.append(np.full(search.layers, np.inf), 0.0)]
+def _behind(layers: int, blocks: Sequence[_Blocks]) -> list[Array]:
+    behind = [np.append(np.full(layers, np.inf), 0.0)]
     for each in reversed(blocks):
         left = behind[0].copy()
         np.minimum.at(left, each.begins, behind[0][each.ends] + each.cost)
@@ -128,9 +179,9 @@ def _behind(search: _Search, blocks: Sequence[_Blocks]) -> list[Array]:
     return behind
 
 
-def _traced(search: _Search, blocks: Sequence[_Blocks], ahead: Sequence[Array]) -> Partition:
+def _traced(layers: int, blocks: Sequence[_Blocks], ahead: Sequence[Array]) -> Partition:
     """Which stages led to the end, from the last device to the first."""
-    end, longest, ends = search.layers, 0.0, []
+    end, longest, ends = layers, 0.0, []
     for place in reversed(range(len(blocks))):
         ends.append(end)
         if ahead[place][end] != ahead[place + 1][end]:

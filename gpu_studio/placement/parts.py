@@ -73,6 +73,7 @@ def _in_parts(work: Work, placement: Sequence[Sequence[int]], layers: Sequence[i
         state_bytes=work.state_bytes[columns] * share,
         gradient_bytes=work.gradient_bytes[columns] * share,
         batch=work.batch,
+        ways=tuple(work.ways[layer] if work.ways else 2 for layer in columns),
         share=(*work.share, work.share[0]) if work.share else (),
     )
     return parts, homes

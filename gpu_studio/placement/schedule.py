@@ -96,14 +96,16 @@ def _jobs(work: Work, devices: Sequence[Device], placement: Sequence[int], count
     """Forward, backward and update of every stage: job number 2 · (micro-batch · stages + stage) is a forward one."""
     stages = stages_of(placement)
     seconds = work.seconds(count)
+    ahead = seconds * work.forward_share
     jobs: list[_Job] = []
+    passes = []
+    for stage in stages:
+        device, layers = placement[stage[0]], list(stage)
+        passes.append((device, stage, float(ahead[device, layers].sum()), float(seconds[device, layers].sum())))
     for micro_batch in range(count):
-        for stage in stages:
-            device = placement[stage[0]]
-            took = [float(seconds[device, layer]) for layer in stage]
-            ahead = sum(t * float(work.forward_share[layer]) for t, layer in zip(took, stage, strict=True))
-            jobs.append(_Job(device, stage, micro_batch, "forward", ahead))
-            jobs.append(_Job(device, stage, micro_batch, "backward", sum(took) - ahead))
+        for device, stage, forward, both in passes:
+            jobs.append(_Job(device, stage, micro_batch, "forward", forward))
+            jobs.append(_Job(device, stage, micro_batch, "backward", both - forward))
     _wire(jobs, work, devices, stages, count)
     _add_updates(jobs, work, stages, count)
     return jobs
@@ -114,10 +116,10 @@ def _wire(jobs: list[_Job], work: Work, devices: Sequence[Device], stages: Seque
     sent = _sent(work, stages, count)
     for micro_batch in range(count):
         first = 2 * micro_batch * len(stages)
-        for (source, target), carried in sent.items():
+        for (source, target), (carried, returned) in sent.items():
             ahead = _travel(jobs, first + 2 * source, first + 2 * target, carried, devices)
             _then(jobs, first + 2 * source, first + 2 * target, ahead)
-            back = _travel(jobs, first + 2 * target, first + 2 * source, carried, devices)
+            back = _travel(jobs, first + 2 * target, first + 2 * source, returned, devices)
             _then(jobs, first + 2 * target + 1, first + 2 * source + 1, back)
         for stage in range(len(stages)):
             _then(jobs, first + 2 * stage, first + 2 * stage + 1, 0.0)
@@ -135,18 +137,21 @@ def _add_updates(jobs: list[_Job], work: Work, stages: Sequence[tuple[int, ...]]
             _then(jobs, 2 * (micro_batch * len(stages) + place) + 1, len(jobs) - 1, 0.0)
 
 
-def _sent(work: Work, stages: Sequence[Sequence[int]], count: int) -> dict[tuple[int, int], float]:
-    """The bytes of a micro-batch that go from one stage to another."""
+def _sent(work: Work, stages: Sequence[Sequence[int]], count: int) -> dict[tuple[int, int], tuple[float, float]]:
+    """The bytes of a micro-batch that go from one stage to another, and those of the gradients that come back."""
     stage_of = {layer: place for place, stage in enumerate(stages) for layer in stage}
     pairs: dict[tuple[int, int], set[int]] = {}
     for layer, inputs in enumerate(work.inputs):
         for producer in inputs:
             if stage_of[producer] != stage_of[layer]:
                 pairs.setdefault((stage_of[producer], stage_of[layer]), set()).add(producer)
-    return {
-        pair: sum(float(work.output_bytes[producer]) for producer in producers) * work.batch / count
-        for pair, producers in pairs.items()
-    }
+    samples = work.batch / count
+    returned = work.sent_bytes - work.output_bytes
+    sent = {}
+    for pair, producers in pairs.items():
+        from_there = list(producers)
+        sent[pair] = samples * float(work.output_bytes[from_there].sum()), samples * float(returned[from_there].sum())
+    return sent
 
 
 def _travel(jobs: Sequence[_Job], source: int, target: int, carried: float, devices: Sequence[Device]) -> float:

@@ -2,21 +2,66 @@
 
 For a given greatest stage time T the sum of the stages' costs is minimised by dynamic programming over (layer, device),
 as the optimiser of Alpa does (Zheng et al. 2022, section 5.2, equations 2 to 4). A device may be left without a stage.
+The later a stage ends, the later it may begin at the earliest: so T says of each device between which layers its stage
+begins and ends, and only those blocks are looked at.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
+from gpu_studio.placement.blocks import AT_ONCE
 from gpu_studio.placement.work import Array
 
+Places = NDArray[np.int64]
 STRICTLY = 1 - 1e-12
 """So much less is less, whatever the rounding."""
+HALVINGS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The bytes that are sent for each block, as a table (see `blocks`); infinite where there is no room for a block.
+
+    There is none at all for blocks that end with layer e - 1 and begin before layer `first[e]`; the table is not read
+    there. Without `first` there may be room for any.
+    """
+
+    table: Array
+    first: Places | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A device's stages: that of layers b … e - 1 takes `clock[e] - clock[b]` and costs `per_byte · sent[e, b]` more.
+
+    `clock` is the time of the layers before each; `per_byte` is greater than 0.
+    """
+
+    clock: Array
+    sent: Sent
+    per_byte: float
+
+    def begins(self, longest: float) -> Places:
+        """For each end the earliest begin of a stage that takes at most so long."""
+        begins = np.searchsorted(self.clock, self.clock - longest)
+        return begins if self.sent.first is None else np.maximum(self.sent.first, begins)
+
+    def seconds(self, begin: int, end: int) -> float:
+        """The time of a stage."""
+        return float(self.clock[end] - self.clock[begin])
+
+    def cost(self, begin: int, end: int) -> float:
+        """What a stage costs; infinite where there is no room."""
+        if self.sent.first is not None and begin < self.sent.first[end]:
+            return np.inf
+        return self.seconds(begin, end) + self.per_byte * float(self.sent.table[end, begin])
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,93 +80,143 @@ class Partition:
         return self.cost + (micro_batches - 1) * self.longest
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """For each device the time and the cost of every block as its stage, as `blocks` lays them out.
+def partition_of(lines: Sequence[Line], ends: tuple[int, ...]) -> Partition:
+    """The partition with these ends, and what it costs; infinite if there is no room."""
+    stages = list(zip(lines, pairwise((0, *ends)), strict=True))
+    cost = sum(line.cost(*block) for line, block in stages)
+    return Partition(ends, cost, max(line.seconds(*block) for line, block in stages))
 
-    The cost is infinite where a device cannot have the block.
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where stages of at most some time can begin and end: device d begins from low[d] to high[d].
+
+    Stages of device d that end before layer e begin from `begins[d][e]` on at the earliest.
     """
 
-    seconds: Sequence[Array]
-    cost: Sequence[Array]
+    begins: list[Places]
+    low: list[int]
+    high: list[int]
 
 
-def within(tables: Tables, longest: float) -> Partition | None:
-    """The partition of least cost whose stages take at most `longest` seconds each; None if there is none."""
-    costs = [allowed(*pair, longest) for pair in zip(tables.seconds, tables.cost, strict=True)]
-    reached = reached_by(costs)
-    if not np.isfinite(reached[-1][-1]):
-        return None
-    ends = _traced(reached, costs)
-    return Partition(ends, float(reached[-1][-1]), _longest(tables, ends))
+def frame(lines: Sequence[Line], longest: float) -> Frame | None:
+    """Where stages that take at most `longest` seconds each can be; None if they cannot have all layers."""
+    layers = len(lines[0].clock) - 1
+    begins = [line.begins(longest) for line in lines]
+    high = [0]
+    for each in begins:
+        high.append(int(np.searchsorted(each, high[-1], side="right")) - 1)
+    low = [layers]
+    for each in reversed(begins):
+        low.append(int(each[low[-1]]))
+    return Frame(begins, low[::-1], high) if high[-1] == layers else None
 
 
-def reached_by(costs: Sequence[Array]) -> list[Array]:
+def costs_before(lines: Sequence[Line], there: Frame) -> list[Array]:
     """For each device the least cost of having placed the first n layers before it, and last of all after them."""
-    reached = [_nothing_placed(len(costs[0]))]
-    for cost in costs:
-        with_stage = np.append(np.inf, (window(reached[-1], cost) + cost).min(axis=1))
-        reached.append(np.minimum(reached[-1], with_stage))
+    layers = len(lines[0].clock) - 1
+    reached = [np.append(0.0, np.full(layers, np.inf))]
+    for device, line in enumerate(lines):
+        low, high = there.low[device], there.high[device]
+        if device and line is lines[device - 1] and np.array_equal(reached[-1][low:], reached[-2][low:]):
+            reached.append(reached[-1])  # one more of the same kind changes nothing
+            continue
+        ends = np.arange(there.low[device + 1], there.high[device + 1] + 1)
+        starts = np.maximum(there.begins[device][ends], low)
+        known = (reached[-1] - line.clock) / line.per_byte
+        with_stage = _least(line.sent.table, known, ends, starts, np.minimum(ends, high + 1))
+        found = np.full(layers + 1, np.inf)
+        found[ends] = np.minimum(reached[-1][ends], with_stage * line.per_byte + line.clock[ends])
+        reached.append(found)
     return reached
 
 
-def least_longest(tables: Tables, known: float = np.inf) -> float:
-    """The least that the greatest stage time can be: the linear partition problem, by dynamic programming.
+def costs_behind(lines: Sequence[Line], there: Frame) -> list[Array]:
+    """For each device the least cost of placing the layers from each on, on it and those after it."""
+    layers = len(lines[0].clock) - 1
+    behind = [np.append(np.full(layers, np.inf), 0.0)]
+    for device, line in reversed(list(enumerate(lines))):
+        low, high = there.low[device + 1], there.high[device + 1]
+        one_more = len(behind) > 1 and line is lines[device + 1]
+        if one_more and np.array_equal(behind[0][: high + 1], behind[1][: high + 1]):
+            behind.insert(0, behind[0])
+            continue
+        begins = np.arange(there.low[device], there.high[device] + 1)
+        last = np.searchsorted(there.begins[device], begins, side="right")
+        known = (behind[0] + line.clock) / line.per_byte
+        with_stage = _least(line.sent.table.T, known, begins, np.maximum(begins + 1, low), np.minimum(last, high + 1))
+        found = np.full(layers + 1, np.inf)
+        found[begins] = np.minimum(behind[0][begins], with_stage * line.per_byte - line.clock[begins])
+        behind.insert(0, found)
+    return behind
 
-    PipeDream (Narayanan et al. 2019, section 3.1) minimises this alone. It is known that `known` can be kept to.
+
+def _least(table: Array, known: Array, rows: Places, starts: Places, stops: Places) -> Array:
+    """In each of these neighbouring rows the least of `table` and `known` together, from column `start` to `stop`.
+
+    Neither starts nor stops become less from row to row. A row without a column has infinite.
     """
-    reached = _nothing_placed(len(tables.cost[0]))
-    for every, whole in zip(tables.seconds, tables.cost, strict=True):
-        width = _width(every, known)
-        seconds, cost = every[:, :width], whole[:, :width]
-        longest = np.where(np.isfinite(cost), np.maximum(window(reached, cost), seconds), np.inf)
-        reached = np.minimum(reached, np.append(np.inf, longest.min(axis=1)))
-    return float(reached[-1])
+    found = np.full(len(rows), np.inf)
+    for first in range(0, len(rows), AT_ONCE):
+        some = slice(first, first + AT_ONCE)
+        left, right = int(starts[some][0]), int(stops[some][-1])
+        high, wide = len(rows[some]), right - left
+        if wide <= 0:
+            continue
+        summed = np.full(high * wide + 1, np.inf)
+        piece = table[rows[first] : rows[first] + high, left:right]
+        np.add(piece, known[left:right], out=summed[:-1].reshape(high, wide))
+        bounds = np.empty((high, 2), np.int64)
+        bounds.T[:] = starts[some], stops[some]
+        bounds += (np.arange(high) * wide - left)[:, None]
+        found[some] = np.where(starts[some] < stops[some], np.minimum.reduceat(summed, bounds.ravel())[::2], np.inf)
+    return found
 
 
-def allowed(seconds: Array, cost: Array, longest: float) -> Array:
-    """The costs of the blocks that take at most so long, in a table no wider than the longest of those blocks."""
-    if np.isinf(longest):
-        return cost
-    width = _width(seconds, longest)
-    return np.where(seconds[:, :width] <= longest, cost[:, :width], np.inf)
-
-
-def _width(seconds: Array, longest: float) -> int:
-    """How many layers the longest block has that takes at most so long; one at least."""
-    if np.isinf(longest):
-        return len(seconds)
-    # A block takes longer the more layers it has.
-    return max(1, bisect_left(range(len(seconds)), True, key=lambda more: bool((seconds[:, more] > longest).all())))
-
-
-def window(reached: Array, cost: Array) -> Array:
-    """For each block of a table what was reached before it: reached[j - w]."""
-    size, width = cost.shape
-    padded = np.concatenate((np.full(width - 1, np.inf), reached[:size]))
-    return sliding_window_view(padded, width)[:, ::-1]
-
-
-def _nothing_placed(layers: int) -> Array:
-    """The cost of having placed the first n layers, for n from 0 on, on no device at all."""
-    return np.append(0.0, np.full(layers, np.inf))
-
-
-def _traced(reached: Sequence[Array], costs: Sequence[Array]) -> tuple[int, ...]:
+def traced(lines: Sequence[Line], there: Frame, reached: Sequence[Array]) -> Partition:
     """Which stages led to the end, from the last device to the first."""
-    end = len(reached[0]) - 1
-    ends: list[int] = []
-    for device in reversed(range(len(costs))):
+    end, ends, longest = len(reached[0]) - 1, list[int](), 0.0
+    for device, line in reversed(list(enumerate(lines))):
         ends.append(end)
-        if end and reached[device][end] != reached[device + 1][end]:
-            row = costs[device][end - 1]
-            begins = np.arange(end - 1, end - 1 - len(row), -1)
-            whole = np.where(begins >= 0, reached[device][np.maximum(begins, 0)] + row, np.inf)
-            end = int(begins[int(whole.argmin())])
-    return tuple(reversed(ends))
+        if reached[device][end] != reached[device + 1][end]:
+            begins = slice(max(int(there.begins[device][end]), there.low[device]), min(end, there.high[device] + 1))
+            costs = reached[device][begins] - line.clock[begins] + line.per_byte * line.sent.table[end, begins]
+            begin = begins.start + int(costs.argmin())
+            longest = max(longest, line.seconds(begin, end))
+            end = begin
+    return Partition(tuple(reversed(ends)), float(reached[-1][-1]), longest)
 
 
-def _longest(tables: Tables, ends: Sequence[int]) -> float:
-    begins = (0, *ends)
-    stages = zip(tables.seconds, begins, ends, strict=False)
-    return max(float(seconds[end - 1, end - begin - 1]) for seconds, begin, end in stages if end > begin)
+def within(lines: Sequence[Line], longest: float) -> Partition | None:
+    """The partition of least cost whose stages take at most `longest` seconds each; None if there is none."""
+    there = frame(lines, longest)
+    if there is None:
+        return None
+    reached = costs_before(lines, there)
+    return traced(lines, there, reached) if np.isfinite(reached[-1][-1]) else None
+
+
+def least_longest(clocks: Sequence[Array], firsts: Sequence[Places | None] = ()) -> float:
+    """The least that the greatest stage time can be: the linear partition problem, by bisection.
+
+    PipeDream (Narayanan et al. 2019, section 3.1) minimises this alone. Stages that end with layer e - 1 begin from
+    layer `firsts[d][e]` on; that there may be no room for other reasons is not looked at.
+    """
+    layers = len(clocks[0]) - 1
+    ticks = [clock.tolist() for clock in clocks]
+    lasts = [_lasts(first, layers) for first in firsts or [None] * len(clocks)]
+    low, high = 0.0, max(clock[-1] for clock in ticks)
+    for _ in range(HALVINGS):
+        middle, end = (low + high) / 2, 0
+        for clock, last in zip(ticks, lasts, strict=True):
+            end = min(bisect_right(clock, clock[end] + middle) - 1, last[end])
+        low, high = (low, middle) if end == layers else (middle, high)
+    return float(high)
+
+
+def _lasts(first: Places | None, layers: int) -> list[int]:
+    """For each begin the furthest end."""
+    if first is None:
+        return [layers] * (layers + 1)
+    found: list[int] = (np.searchsorted(first, np.arange(layers + 1), side="right") - 1).tolist()
+    return found

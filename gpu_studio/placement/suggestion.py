@@ -10,7 +10,7 @@ from gpu_studio.placement.holding import replica_bytes
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.pricing import mirrored_seconds, one_device_seconds
 from gpu_studio.placement.schedule import Timeline, common_share, timeline
-from gpu_studio.placement.search import Found, Lack, Objective, least_lacking, place
+from gpu_studio.placement.search import Lack, Objective, placements
 from gpu_studio.placement.work import Device, Work, recomputing
 
 MOST_MICRO_BATCHES = 32
@@ -82,25 +82,20 @@ def suggest(
     # On shared cores micro-batches of one device run at once as well as those of several: spreading layers gains
     # nothing, and what is looked for is the least work.
     overlap = share is None and (at_once is None or at_once > 1)
-    every = [place(work, devices, objective, [count], overlap=overlap, recompute=recompute) for count in counts]
-    timed = recomputing(work) if recompute else work
-    steps = [
-        (timeline(timed, devices, found.devices, found.micro_batches, at_once), found)
-        for found in every
-        if isinstance(found, Found)
-    ]
-    if not steps:
-        lacks = least_lacking(found for found in every if isinstance(found, tuple))
+    found = placements(work, devices, objective, counts, overlap=overlap, recompute=recompute)
+    if isinstance(found, tuple):
         if recompute:
-            return NoRoom(lacks)
+            return NoRoom(found)
         again = suggest(model, devices, batch, times, objective, micro_batches, workers, recompute=True)
-        return NoRoom(lacks, again if isinstance(again, Suggestion) else None)
+        return NoRoom(found, again if isinstance(again, Suggestion) else None)
+    timed = recomputing(work) if recompute else work
+    steps = [(timeline(timed, devices, each.devices, each.micro_batches, at_once), each) for each in found]
     fastest = min(step.seconds for step, _ in steps)
     # In order of their micro-batches: more are taken only for what is more than times are measured to.
-    step, found = next(each for each in steps if WORTH_TELLING * each[0].seconds <= fastest)
-    layers = {name: devices[on].name for name, on in zip(work.names, found.devices, strict=True)}
+    step, best = next(each for each in steps if WORTH_TELLING * each[0].seconds <= fastest)
+    layers = {name: devices[on].name for name, on in zip(work.names, best.devices, strict=True)}
     gradients = sum(layer.trainable_bytes for layer in model.graph.layers) if model.graph else 0
-    return Suggestion(layers, found.micro_batches, step, _others(work, devices, gradients, at_once), recompute)
+    return Suggestion(layers, best.micro_batches, step, _others(work, devices, gradients, at_once), recompute)
 
 
 def candidates(batch: int) -> tuple[int, ...]:

@@ -31,7 +31,7 @@ def transfers(graph: ModelGraph, places: Places, batch: int) -> tuple[Transfer, 
     for layer in graph.layers:
         for name in layer.inputs:
             takers[name].append(layer.name)
-    trained = _with_gradients(graph)
+    trained = with_gradients(graph)
     found: list[Transfer] = []
     for layer in graph.layers:
         ways = 2 if layer.name in trained else 1
@@ -63,7 +63,7 @@ def _sent(layer: Layer, takers: Sequence[str], places: Places, samples: int) -> 
     yield from (Transfer(layer.name, taker, home, device, size) for device, taker in there.items() if device != home)
 
 
-def _with_gradients(graph: ModelGraph) -> set[str]:
+def with_gradients(graph: ModelGraph) -> set[str]:
     """The layers whose output gets a gradient: something that is trained stands before it, or is in it."""
     found: set[str] = set()
     for layer in graph.layers:

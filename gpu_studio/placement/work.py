@@ -33,7 +33,9 @@ def is_copied_to(device: str) -> bool:
 class Work:
     """Layers in an order in which each stands after those that it takes its input from.
 
-    `inputs[l]` are the places of those. `fixed` and `per_sample` have shape (devices, layers), in seconds, and so has
+    `inputs[l]` are the places of those, and `later[l]` those of layers behind it, from which a layer that is used in
+    several places takes too. `ways[l]` is 2 where the output's gradient comes back, else 1; 2 for all if it is empty.
+    `fixed` and `per_sample` have shape (devices, layers), in seconds, and so has
     `update`, the time of a layer's update once a step. `forward_share` is the forward pass' part of a layer's time.
     In bytes a sample: `output_bytes` of what is handed on, `kept_bytes` of what the backward pass needs,
     `passing_bytes` of an output and its gradient where the layer makes memory of its own, `taken_bytes` of the model's
@@ -56,6 +58,13 @@ class Work:
     batch: int
     share: tuple[float | None, ...] = ()
     """Of each device that shares the machine's cores with others the part of them that its work takes; else None."""
+    later: tuple[tuple[int, ...], ...] = ()
+    ways: tuple[int, ...] = ()
+
+    @property
+    def sent_bytes(self) -> Array:
+        """Of each layer's output, a sample, what goes to a device that needs it, and what comes back."""
+        return self.output_bytes * (self.ways or 2)
 
     def seconds(self, micro_batches: int) -> Array:
         """Of each layer on each device for one micro-batch; shape (devices, layers)."""

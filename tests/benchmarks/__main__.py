@@ -102,7 +102,7 @@ def _print(rows: Sequence[Row], *, as_json: bool) -> None:
 
 def table(rows: Sequence[Row]) -> Table:
     """The results as a table; a budget that is missed says by how much."""
-    made = Table(title="Ratios of medians, measured in turn")
+    made = Table(title="Ratios of medians (where it is named, of the worst), measured in turn")
     for title, justify in (("what", "left"), ("", "right"), ("against", "left"), ("", "right"), ("ratio", "right")):
         made.add_column(title, justify=justify)  # type: ignore[arg-type]
     made.add_column("budget", justify="right")
@@ -110,7 +110,8 @@ def table(rows: Sequence[Row]) -> Table:
     for row in rows:
         unit = UNITS[row.unit]
         kept = "kept" if row.ok else f"missed by {abs(row.ratio / row.budget.limit - 1):.0%}"
-        figures = (unit.format(row.median), row.reference_what, unit.format(row.reference_median), f"{row.ratio:.2f}")
+        measured = unit.format(row.median) + (f", worst {unit.format(row.worst)}" if row.by_worst else "")
+        figures = (measured, row.reference_what, unit.format(row.reference_median), f"{row.ratio:.2f}")
         made.add_row(row.what, *figures, str(row.budget), kept)
     return made
 

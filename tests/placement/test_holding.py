@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made_machines import TWO_CARDS
 
-from gpu_studio.placement.blocks import incoming_of
+from gpu_studio.placement.blocks import entering
 from gpu_studio.placement.estimate import by_flops, work_of
 from gpu_studio.placement.holding import Holding
 from gpu_studio.placement.memory import predict
@@ -59,11 +59,9 @@ def test_that_every_block_holds_what_is_predicted_of_it_as_a_stage(recompute: bo
         stages = [(0, begin), (begin, end), (end, len(names))]
         on = {name: (f"GPU:{place}",) for place, stage in enumerate(stages) for name in names[slice(*stage)]}
         part = Distribution("placed", placed=Placed(count, on, recompute))
-        tables = Holding(work, incoming_of(work), recompute).bytes_on(there, count)
-        held = [
-            float(table[end - 1, end - begin - 1]) if end > begin else 0
-            for table, (begin, end) in zip(tables, stages, strict=True)
-        ]
+        holding = Holding(work, entering(work, work.output_bytes), recompute)
+        table = holding.piece(count, range(len(names) + 1), copied=True)
+        held = [float(table[end, begin]) if end > begin else 0 for begin, end in stages]
         predicted = {each.device: each.total for each in predict(_with(plan, part), TWO_CARDS, PlanFacts(model=model))}
         assert [predicted[device.name] for device in there] == held
 

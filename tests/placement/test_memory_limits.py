@@ -1,12 +1,15 @@
-"""With limits that the naive placements break, the one that is found trains.
+"""With limits that the naive placement breaks by far, the one that is found trains, with room to spare.
 
-TensorFlow refuses memory limits for logical CPUs, and all of them share the host's one arena. Its limit is a real one,
-though: it is that of a single device where everything is on that, and of all together where layers are on several. What
-each of several holds of it is measured, piece by piece.
+TensorFlow refuses memory limits for logical CPUs, and all of them share the host's one arena, of which the limit is a
+real one. What each device holds of it is measured, piece by piece. In an arena of one device's limit, and what the
+others were measured to hold besides, the allocator itself refuses a device more than its limit: of the naive placement
+the others hold next to nothing, so that this is as good as a limit of that device. Of the placement that was found they
+hold as much as it does, and that it trains shows only that all together keep to what was measured of them.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -28,24 +31,27 @@ from gpu_studio.plan import MIB, Carve, Devices, Placed, Plan, save
 from gpu_studio.runs import events
 from gpu_studio.runs.questions.plan_question import ask_about
 
-LIMIT_MIB = 48
+LIMIT_MIB = 62
+FOUND_AT_MOST, NAIVE_AT_LEAST = 0.85, 1.3
+"""Of the limit: what the fullest device may hold with the placement that is found, and holds with the naive one."""
+DEVICES = 3
 BATCH = 32
 PLAN = small_plan(
-    # The later half of the layers has nearly all of the weights: half of the layers is not half of the memory.
-    "model.options={ hidden = [64, 64, 64, 64, 1024, 1024, 1024, 1024, 1024] }",
+    # A third of the layers has nearly all of the weights: as many layers are not as much memory.
+    f"model.options={{ hidden = {[64] * 13 + [1024] * 7} }}",
     "data.name=synthetic",
     "data.options={ shape = [64], samples = 100, classes = 4 }",
     f"training.batch_size={BATCH}",
     "training.epochs=1",
     "training.checkpoint.every_epochs=0",
-    "devices.carve=[{ device = 'CPU:0', slices_mib = [0, 0] }]",
+    "devices.carve=[{ device = 'CPU:0', slices_mib = [0, 0, 0] }]",
 )
-SLICED = Devices(carve=(Carve("GPU:0", (LIMIT_MIB, LIMIT_MIB)),), visible=("GPU:0",))
+SLICED = Devices(carve=(Carve("GPU:0", (LIMIT_MIB,) * DEVICES),), visible=("GPU:0",))
 
 
 @dataclass(frozen=True)
 class Found:
-    """What is known of the model, and the placement that was found for it over two devices with limits."""
+    """What is known of the model, and the placement that was found for it over three devices with limits."""
 
     facts: PlanFacts
     layers: Mapping[str, str]
@@ -63,7 +69,7 @@ class Found:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
-    """The facts of the plan, from TensorFlow, and what the search finds for two slices."""
+    """The facts of the plan, from TensorFlow, and what the search finds for three slices."""
     facts = decoded(ask_about(PLAN, tmp_path_factory.mktemp("asked")))
     assert facts.model is not None
     assert facts.model.graph is not None
@@ -81,65 +87,69 @@ def placed(layers: Mapping[str, str], device: str) -> Plan:
     return replace(PLAN, devices=SLICED if device == "GPU" else PLAN.devices, distribution=distribution)
 
 
-def halves(found: Found) -> dict[str, str]:
-    """Half of the layers on each slice, the naive placement."""
+def even(found: Found) -> dict[str, str]:
+    """As many layers on each slice, the naive placement."""
     names = [layer.name for layer in found.graph.layers]
-    return {name: f"GPU:{place * 2 // len(names)}" for place, name in enumerate(names)}
+    return {name: f"GPU:{place * DEVICES // len(names)}" for place, name in enumerate(names)}
 
 
-def totals(layers: Mapping[str, str], facts: PlanFacts) -> list[int]:
-    """What is predicted of both slices, in bytes; each knows its limit."""
+@pytest.fixture(scope="module")
+def peaks(found: Found, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, int]]:
+    """The most bytes that each device really held, first with the naive placement, then with that which was found."""
+    folder = tmp_path_factory.mktemp("peaks")
+    plans = {folder / "naive.plan.toml": even(found), folder / "found.plan.toml": found.layers}
+    for path, layers in plans.items():
+        save(placed(layers, "CPU"), path)
+    return device_peaks.peaks(list(plans), folder)
+
+
+def totals(layers: Mapping[str, str], facts: PlanFacts) -> list[float]:
+    """What is predicted of the slices, as shares of the limit that each knows to have."""
     memory = predict(placed(layers, "GPU"), TWO_CARDS, facts)
     used = [each for each in memory if each.device.startswith("GPU")]
-    assert [each.limit_bytes for each in used] == [LIMIT_MIB * MIB] * 2
-    return [each.total for each in used]
+    assert [each.limit_bytes for each in used] == [LIMIT_MIB * MIB] * DEVICES
+    return [each.total / (LIMIT_MIB * MIB) for each in used]
 
 
 @pytest.mark.slow
 def test_that_only_the_placement_that_was_found_is_within_the_limits(found: Found) -> None:
-    names = [layer.name for layer in found.graph.layers]
-    limit = LIMIT_MIB * MIB
-    assert max(totals(dict.fromkeys(names, "GPU:0"), found.facts)) > limit
-    assert max(totals(halves(found), found.facts)) > limit
-    assert max(totals(found.layers, found.facts)) <= limit
+    assert max(totals(dict.fromkeys(found.layers, "GPU:0"), found.facts)) > NAIVE_AT_LEAST
+    assert max(totals(even(found), found.facts)) > NAIVE_AT_LEAST
+    assert max(totals(found.layers, found.facts)) < FOUND_AT_MOST
 
 
-def trained_within(plan: Plan, folder: Path, mib: int) -> Finished:
-    """A run of the plan with a real limit to what the host's arena gives out."""
+@pytest.mark.slow
+def test_that_on_each_device_real_steps_hold_far_less_than_its_limit_where_the_naive_placement_holds_far_more(
+    found: Found, peaks: list[dict[str, int]]
+) -> None:
+    naive, ours = peaks
+    assert max(naive.values()) > NAIVE_AT_LEAST * LIMIT_MIB * MIB
+    assert max(ours.values()) < FOUND_AT_MOST * LIMIT_MIB * MIB
+    # Nearly all that was held is accounted for, and it is about what was predicted.
+    assert max(ours[device_peaks.NO_LAYER], naive[device_peaks.NO_LAYER]) < MIB
+    for memory in predict(placed(found.layers, "CPU"), WITHOUT_CARDS, found.facts):
+        assert ours[memory.device] == pytest.approx(memory.total, rel=0.2)
+
+
+def trained_within(plan: Plan, held: Mapping[str, int], folder: Path) -> Finished:
+    """A run of the plan where the fullest device has its limit, and the others what they were measured to hold."""
+    mib = LIMIT_MIB + math.ceil((sum(held.values()) - max(held.values())) / MIB)
     limit = {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(mib)}
     return trained(plan, folder, environment={**os.environ, **limit})
 
 
 @pytest.mark.slow
 def test_that_a_real_allocator_refuses_what_the_limit_forbids_and_gives_what_the_placement_needs(
-    found: Found, tmp_path: Path
+    found: Found, peaks: list[dict[str, int]], tmp_path: Path
 ) -> None:
-    together = placed(dict.fromkeys(found.layers, "CPU:0"), "CPU")
-    apart = placed(found.layers, "CPU")
+    plans = placed(even(found), "CPU"), placed(found.layers, "CPU")
     with ThreadPoolExecutor(2) as pool:
-        refused = pool.submit(trained_within, together, tmp_path / "together", LIMIT_MIB)
-        given = pool.submit(trained_within, apart, tmp_path / "apart", 2 * LIMIT_MIB)
-        failed, run = refused.result(), given.result()
-    assert failed.one(events.Failed).message.startswith("Out of memory on CPU:")
-    assert "ResourceExhausted" in failed.one(events.Failed).traceback
+        runs = pool.map(trained_within, plans, peaks, (tmp_path / "naive", tmp_path / "found"))
+        refused, run = runs
+    fullest = max(peaks[0], key=lambda device: peaks[0][device])
+    assert refused.one(events.Failed).message.startswith(f"Out of memory on {fullest}")
+    assert "ResourceExhausted" in refused.one(events.Failed).traceback
     assert run.code == 0, run.log
     held = {row.device: row.current for row in run.of(events.Memory)[-1].devices}
-    for memory in predict(apart, WITHOUT_CARDS, found.facts):
+    for memory in predict(plans[1], WITHOUT_CARDS, found.facts):
         assert held[memory.device] == memory.weights.bytes + memory.slots.bytes
-        assert memory.total <= LIMIT_MIB * MIB
-
-
-@pytest.mark.slow
-def test_that_on_each_device_real_steps_hold_no_more_than_its_limit_where_the_naive_placement_holds_more(
-    found: Found, tmp_path: Path
-) -> None:
-    plans = {tmp_path / "naive.plan.toml": halves(found), tmp_path / "found.plan.toml": found.layers}
-    for path, layers in plans.items():
-        save(placed(layers, "CPU"), path)
-    naive, ours = device_peaks.peaks(list(plans), tmp_path)
-    assert naive["CPU:1"] > LIMIT_MIB * MIB
-    assert max(ours.values()) <= LIMIT_MIB * MIB
-    # Nearly all that was held is accounted for, and it is about what was predicted.
-    assert max(ours[device_peaks.NO_LAYER], naive[device_peaks.NO_LAYER]) < MIB
-    for memory in predict(placed(found.layers, "CPU"), WITHOUT_CARDS, found.facts):
-        assert ours[memory.device] == pytest.approx(memory.total, rel=0.2)

@@ -99,7 +99,7 @@ def test_that_fewest_transfers_sends_as_little_as_can_be_and_is_the_fastest_of_t
             least = min(other.sent for other in each.allowed)
             assert reached.sent == least
             best = min(other.seconds for other in each.allowed if other.sent == least)
-            assert found.seconds == pytest.approx(best, rel=1e-6)
+            assert found.seconds == pytest.approx(best, rel=1e-9)
 
 
 def test_that_what_is_lacking_is_as_little_as_can_be_where_there_is_no_room(cases: list[Case]) -> None:
@@ -175,7 +175,7 @@ def chain_of(state: list[float]) -> Work:
 def test_that_of_many_layers_with_skips_on_unlike_devices_no_placement_is_better(count: int, recompute: bool) -> None:
     random = np.random.default_rng(count)
     work = brute_force.random_work(random, chain=False, layers=36, devices=4)
-    limit = brute_force.whole_bytes(work) / 3
+    limit = brute_force.whole_bytes(work) / 2.5
     devices = [Device(f"GPU:{place}", limit * (1 + random.random()), 2e8) for place in range(4)]
     found = place(work, devices, "fastest", [count], recompute=recompute)
     assert isinstance(found, Found)

@@ -1,9 +1,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
+import numpy as np
+
+from gpu_studio.placement.blocks import entering
+from gpu_studio.placement.estimate import by_flops, work_of
 from gpu_studio.placement.model_graph import Layer, ModelGraph
+from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.transfers import Transfer, home_of, transfers
+from gpu_studio.placement.work import Device
 
 A, B, C = ("GPU:0",), ("GPU:1",), ("GPU:2",)
 
@@ -51,3 +58,33 @@ def test_that_a_split_layer_is_whole_with_its_takers_only_if_they_are_in_one_pla
     assert home_of((*A, *B), [(*B, *C)]) == "GPU:0"
     assert home_of((*A, *B), []) == "GPU:0"
     assert home_of(C, [A]) == "GPU:2"
+
+
+def shared_graph(random: np.random.Generator) -> ModelGraph:
+    """Layers with skips and branches, some used again further on, where they take the output of a later layer."""
+    count = int(random.integers(2, 14))
+    layers = []
+    for place in range(count):
+        inputs = {place - 1, *(int(each) for each in random.integers(0, count, random.integers(0, 3)))} - {-1}
+        trained = bool(random.random() < 0.5)
+        size = int(random.integers(0, 1000))
+        names = tuple(f"layer_{each}" for each in inputs)
+        layers.append(Layer(f"layer_{place}", "Dense", names, trainable=int(trained), output_bytes=size))
+    return ModelGraph("shared", tuple(layers))
+
+
+def test_that_the_search_counts_what_the_prediction_counts_also_where_layers_are_shared() -> None:
+    from_behind = 0
+    for seed in range(300):
+        random = np.random.default_rng(seed)
+        graph, batch = shared_graph(random), int(random.integers(1, 100))
+        devices = [Device(f"GPU:{place}") for place in range(4)]
+        work = work_of(ModelFacts(graph), devices, batch, {device.name: by_flops(graph) for device in devices})
+        from_behind += any(work.later)
+        cuts = (0, *sorted(random.integers(0, len(work.names) + 1, 3).tolist()), len(work.names))
+        stages = list(zip(devices, pairwise(cuts), strict=True))
+        places = {name: (device.name,) for device, stage in stages for name in work.names[slice(*stage)]}
+        table = entering(work, work.sent_bytes)
+        counted = sum(float(table[end, begin]) * batch for _, (begin, end) in stages)
+        assert counted == sum(each.bytes for each in transfers(graph, places, batch))
+    assert from_behind > 200
