@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 
+from gpu_studio.interrupts import Interrupts, held_interrupts
 from gpu_studio.own_processes import module_environment
 
+LOOK_EVERY = 0.1
+"""Seconds between looks whether Ctrl+C was pressed."""
 LONGEST_DYING = 2.0
 """Seconds that a killed process may take to go. One stuck in the driver cannot be waited for: it goes when it can."""
 _LONGEST_WORDS = 200
@@ -21,15 +26,30 @@ def answer_of(command: Sequence[str], timeout: float) -> bytes:
     """The last line that `command` prints: a driver may chatter before it.
 
     Takes at most `timeout` seconds and a little. Raises NoAnswerError if the process cannot be started, hangs, crashes,
-    fails, or says nothing.
+    fails, or says nothing; and KeyboardInterrupt at Ctrl+C, whenever it comes, once the process is gone.
     """
-    process = _started(command)
-    try:
-        output, errors = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        _kill(process)
-        raise NoAnswerError(f"the NVIDIA driver did not answer within {timeout:g} s") from None
+    with held_interrupts() as interrupts:
+        process = _started(command)
+        try:
+            output, errors = _communicate(process, time.monotonic() + timeout, interrupts)
+        except subprocess.TimeoutExpired:
+            raise NoAnswerError(f"the NVIDIA driver did not answer within {timeout:g} s") from None
+        finally:
+            _end(process)
     return _answer(process.returncode, output, errors)
+
+
+def _communicate(process: subprocess.Popen[bytes], end: float, interrupts: Interrupts | None) -> tuple[bytes, bytes]:
+    """What the process says and complains of. Raises TimeoutExpired, and KeyboardInterrupt."""
+    while True:
+        left = max(0.0, end - time.monotonic())
+        try:
+            return process.communicate(timeout=min(left, LOOK_EVERY))
+        except subprocess.TimeoutExpired:
+            if interrupts is not None and interrupts.came:
+                raise KeyboardInterrupt from None
+            if left <= LOOK_EVERY:
+                raise
 
 
 def _started(command: Sequence[str]) -> subprocess.Popen[bytes]:
@@ -68,11 +88,13 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Have the process gone, if it is not yet."""
+    if process.poll() is not None:
+        return
     process.kill()
-    try:
-        process.communicate(timeout=LONGEST_DYING)
-    except subprocess.TimeoutExpired:
-        for stream in (process.stdout, process.stderr):
-            if stream:
-                stream.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(LONGEST_DYING)
+    for stream in (process.stdout, process.stderr):
+        if stream:
+            stream.close()

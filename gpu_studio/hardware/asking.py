@@ -12,6 +12,8 @@ from gpu_studio.own_processes import module_command
 from gpu_studio.plan.machine import Machine
 
 COMMAND = tuple(module_command("gpu_studio.hardware"))
+WITH_USERS = (*COMMAND, "--users")
+"""Also asks who uses the cards, which takes the driver longer."""
 
 
 class InventoryError(ValueError):

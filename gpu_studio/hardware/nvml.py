@@ -138,23 +138,26 @@ def running() -> Iterator[Unknown | None]:
             ask(pynvml.nvmlShutdown)
 
 
-def cards(bus_ids: Iterable[str] | None = None) -> list[dict[str, Any]] | Unknown:
+def cards(
+    bus_ids: Iterable[str] | None = None, more: Callable[[Any], dict[str, Any]] | None = None
+) -> list[dict[str, Any]] | Unknown:
     """The facts of each card that the driver has, or only of those at the PCI addresses given.
 
-    Asking for a card wakes it: give the addresses of those that are awake if others sleep.
+    Asking for a card wakes it: give the addresses of those that are awake if others sleep. `more` tells further facts
+    of the card with a handle.
     """
     with running() as failure:
         if failure is not None:
             return failure
         if bus_ids is not None:
-            return [_facts(ask(pynvml.nvmlDeviceGetHandleByPciBusId, bus_id), bus_id) for bus_id in bus_ids]
+            return [_facts(ask(pynvml.nvmlDeviceGetHandleByPciBusId, bus_id), bus_id, more) for bus_id in bus_ids]
         count = ask(pynvml.nvmlDeviceGetCount)
         if isinstance(count, Unknown):
             return count
-        return [_facts(ask(pynvml.nvmlDeviceGetHandleByIndex, index)) for index in range(count)]
+        return [_facts(ask(pynvml.nvmlDeviceGetHandleByIndex, index), "", more) for index in range(count)]
 
 
-def _facts(handle: Any, bus_id: str = "") -> dict[str, Any]:
+def _facts(handle: Any, bus_id: str, more: Callable[[Any], dict[str, Any]] | None) -> dict[str, Any]:
     """One card in the words of `gpu_studio.plan.Card`, less its index."""
     if isinstance(handle, Unknown):
         return {"uuid": "", "name": NAMELESS, "bus_id": bus_id, "why_unknown": handle.why}
@@ -163,6 +166,7 @@ def _facts(handle: Any, bus_id: str = "") -> dict[str, Any]:
         "name": _or(ask(pynvml.nvmlDeviceGetName, handle), NAMELESS),
         "bus_id": bus_id or _or(ask(_bus_id, handle), ""),
         **_memory(handle),
+        **(more(handle) if more else {}),
     }
 
 

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from gpu_studio.hardware.host import host
 from gpu_studio.hardware.nvml import Unknown, cards
 from gpu_studio.hardware.pci import DEVICES, PciCard, bus_order
-from gpu_studio.hardware.source import is_recording, open_source, simulated
+from gpu_studio.hardware.source import Known, is_recording, open_source, simulated
 from gpu_studio.hardware.visibility import VARIABLE, left_visible, why_hidden
 from gpu_studio.hardware.words import SimulationError
 
 NONE_FOUND = "the NVIDIA driver finds no card in this machine"
 
 
-def probe(devices: Path = DEVICES) -> dict[str, Any]:
+def probe(devices: Path = DEVICES, *, users: bool = False) -> dict[str, Any]:
     """Everything that `gpu_studio.plan.Machine` holds; `devices` is where the kernel lists the PCI devices.
 
-    What `$GPU_STUDIO_SIMULATE` names stands in for this machine's cards.
+    What `$GPU_STUDIO_SIMULATE` names stands in for this machine's cards. Who uses the cards is told only if `users`
+    are asked for: that holds the driver up for longer than all the rest.
     """
     name = simulated()
     try:
@@ -30,7 +32,14 @@ def probe(devices: Path = DEVICES) -> dict[str, Any]:
         source = open_source(name, devices)
     except SimulationError as error:
         return _told(Unknown(str(error)), name)
-    return _told(_all_cards(source.pci_cards()), name)
+    return _told(_all_cards(source.pci_cards(), _users_by(source.known) if users else None), name)
+
+
+def _users_by(known: Callable[[int], Known | None] | None) -> Callable[[Any], dict[str, Any]]:
+    # Imported only here: nobody else waits for what knows the host's processes.
+    from gpu_studio.hardware.card_users import users_of
+
+    return lambda card: {"users": users_of(card, known)}
 
 
 def _told(found: list[dict[str, Any]] | Unknown, name: str) -> dict[str, Any]:
@@ -41,13 +50,13 @@ def _told(found: list[dict[str, Any]] | Unknown, name: str) -> dict[str, Any]:
     return {"cards": numbered, **host(), "why_no_cards": why, "simulated": bool(name)}
 
 
-def _all_cards(listed: list[PciCard]) -> list[dict[str, Any]] | Unknown:
+def _all_cards(listed: list[PciCard], more: Callable[[Any], dict[str, Any]] | None) -> list[dict[str, Any]] | Unknown:
     """Every card in PCI bus order. Cards asleep are not asked, because that would wake them."""
     asleep = [_sleeper(card) for card in listed if card.asleep]
     awake = [card.bus_id for card in listed if not card.asleep]
     if asleep and not awake:
         return asleep
-    asked = cards(awake if asleep else None)
+    asked = cards(awake if asleep else None, more)
     if isinstance(asked, Unknown):
         return asleep or asked
     return sorted(asked + asleep, key=lambda facts: bus_order(facts["bus_id"]))

@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 from plan_strategies import machines
 
 from gpu_studio.hardware import InventoryError, inventory, parse_inventory
+from gpu_studio.hardware.asking import WITH_USERS
+from gpu_studio.hardware.card_users import known_here
+from gpu_studio.hardware.source import SIMULATE
 from gpu_studio.plan import Card, Machine
 
 
@@ -38,6 +41,22 @@ def test_that_the_process_prints_one_line_of_json_and_nothing_else():
     assert done.stdout.count(b"\n") == 1
     keys = {"cards", "cpu_cores", "cpu_name", "memory_mib", "why_no_cards", "simulated"}
     assert set(json.loads(done.stdout)) == keys
+
+
+def test_that_who_uses_a_card_is_told_only_where_it_is_asked(monkeypatch):
+    monkeypatch.setenv(SIMULATE, "2xH100")
+    assert [card.users for card in inventory().cards] == [(), ()]
+    first, second = inventory(command=WITH_USERS).cards
+    assert [(user.command, user.user) for user in first.users] == [("python train.py", "ada")]
+    assert first.users[0].used_mib <= first.total_mib
+    assert second.users[0].command == "python -m gpu_studio.trainer"
+
+
+def test_that_this_host_knows_its_own_processes_and_no_others():
+    mine = known_here(os.getpid())
+    assert mine is not None
+    assert "python" in mine.command
+    assert known_here(2**22 + 1) is None
 
 
 def test_that_the_process_starts_without_anything_heavy():

@@ -11,6 +11,7 @@ from typing import Any
 
 from gpu_studio import plan as plans
 from gpu_studio.cli import exit_codes
+from gpu_studio.cli.code.allowing import have_allowed
 from gpu_studio.cli.machine import this_machine
 from gpu_studio.cli.output import RefusedError, note, say, say_json, say_table
 from gpu_studio.cli.train.run_prediction import predicted_bytes
@@ -18,15 +19,20 @@ from gpu_studio.plan import Machine, Plan, PlanError
 from gpu_studio.runs.launch import problems_of
 from gpu_studio.runs.paths import runs_dir
 from gpu_studio.runs.queueing.queue import Queue
-from gpu_studio.runs.queueing.queue_choice import in_words
-from gpu_studio.runs.queueing.queue_entry import FORSAKEN, Entry
+from gpu_studio.runs.queueing.queue_choice import in_words, never_fits
+from gpu_studio.runs.queueing.queue_entry import FORSAKEN, Entry, Wait
 from gpu_studio.runs.queueing.queue_needs import needs_of
 from gpu_studio.runs.queueing.queue_process import LOG, ensure_runner
+from gpu_studio.runs.queueing.queue_words import state_of
 from gpu_studio.runs.relocation import with_absolute_files
 
 _START_SECONDS = 10.0
 """A runner that was started is waited for so long: it imports a little first."""
 _POLL_SECONDS = 0.05
+ANYWAY = (
+    "Use a smaller batch or smaller slices, or another card. If the prediction seems wrong: add the plan with --hold, "
+    "and start it with: gpu-studio queue start"
+)
 _HEADINGS = ("ID", "PLAN", "NEEDS", "STATE")
 
 
@@ -39,8 +45,12 @@ def queue(chosen: argparse.Namespace) -> int:
 def _add(there: Queue, chosen: argparse.Namespace) -> int:
     machine = this_machine()
     # All of them are looked at before the first is taken: a mistake in the last leaves nothing half done.
-    read = [(_checked(path, chosen.settings, machine), path.absolute().parent) for path in chosen.plans]
-    added = [there.add(plan, base, predicted=predicted_bytes(plan, base, machine)) for plan, base in read]
+    read = [(_checked(path, chosen, machine), path.absolute().parent) for path in chosen.plans]
+    known = [predicted_bytes(plan, base, machine) for plan, base in read]
+    for (plan, _), predicted in zip(read, known, strict=True):
+        if not chosen.hold and (reason := never_fits(needs_of(plan, machine, predicted), machine)):
+            raise RefusedError(f"{plan.name} {reason}: it would wait for ever. {ANYWAY}")
+    added = [there.add(plan, base, predicted=told) for (plan, base), told in zip(read, known, strict=True)]
     if chosen.hold:
         for entry in added:
             there.hold(entry.id)
@@ -54,8 +64,9 @@ def _add(there: Queue, chosen: argparse.Namespace) -> int:
     return exit_codes.OK
 
 
-def _checked(path: Path, settings: list[str], machine: Machine) -> Plan:
-    plan, folder = plans.with_settings(plans.load(path), settings), path.absolute().parent
+def _checked(path: Path, chosen: argparse.Namespace, machine: Machine) -> Plan:
+    plan, folder = plans.with_settings(plans.load(path), chosen.settings), path.absolute().parent
+    have_allowed(plan, folder, allow=chosen.allow_code, may_ask=not chosen.json)
     if problems := problems_of(with_absolute_files(plan, folder), folder, machine):
         raise PlanError(problems, str(path))
     return plan
@@ -63,7 +74,7 @@ def _checked(path: Path, settings: list[str], machine: Machine) -> Plan:
 
 def _list(there: Queue, chosen: argparse.Namespace) -> int:
     entries, machine, forsaken = there.entries(), this_machine(), there.is_forsaken
-    told = there.waits() if there.has_runner else {entry.id: FORSAKEN for entry in entries if forsaken}
+    told = there.waits() if there.has_runner else {entry.id: Wait(FORSAKEN) for entry in entries if forsaken}
     documents = [_document(there, entry, told, machine) for entry in entries]
     if chosen.json:
         say_json(documents)
@@ -76,15 +87,18 @@ def _list(there: Queue, chosen: argparse.Namespace) -> int:
     return exit_codes.OK
 
 
-def _document(there: Queue, entry: Entry, told: dict[str, str], machine: Machine) -> dict[str, Any]:
+def _document(there: Queue, entry: Entry, told: dict[str, Wait], machine: Machine) -> dict[str, Any]:
+    wait = told.get(entry.id)
     return {
         "id": entry.id,
         "plan": entry.name,
         "added": entry.added,
         "needs": _needs(there, entry, machine),
         "held": entry.held or None,
-        "waits_for": None if told.get(entry.id) == FORSAKEN else told.get(entry.id),
-        "state": state_of(entry, told),
+        "waits_for": wait.text if wait and wait.since else None,
+        "waits_since": wait.since if wait and wait.since else None,
+        "lets_pass": entry.lets_pass,
+        "state": state_of(entry, wait),
     }
 
 
@@ -93,13 +107,6 @@ def _needs(there: Queue, entry: Entry, machine: Machine) -> str:
         return in_words(needs_of(there.plan_of(entry), machine, entry.predicted))
     except PlanError:
         return "not known: its plan cannot be read"
-
-
-def state_of(entry: Entry, told: dict[str, str]) -> str:
-    """How an entry is, in words: why it is held, or what it waits for."""
-    if entry.held:
-        return entry.held if entry.held.startswith("held") else f"held: {entry.held}"
-    return told.get(entry.id, "starts next" if entry.now else "waits")
 
 
 def _change(change: Callable[[Queue, str], object], words: str) -> Callable[[Queue, argparse.Namespace], int]:
@@ -161,6 +168,8 @@ _ACTIONS: dict[str, Callable[[Queue, argparse.Namespace], int]] = {
     "remove": _change(Queue.remove, "is out of the queue"),
     "hold": _change(Queue.hold, "is held"),
     "release": _change(Queue.release, "may start"),
+    "let-pass": _change(Queue.let_pass, "lets others pass"),
+    "keep": _change(Queue.keep, "has what it waits for kept for it"),
     "start": _start,
     "run": _run,
 }

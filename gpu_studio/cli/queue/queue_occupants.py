@@ -6,6 +6,7 @@ from pathlib import Path
 
 from gpu_studio.plan import Machine, PlanError, load
 from gpu_studio.plan.logical import CPU
+from gpu_studio.runs import lock
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import StateChanged, Steps
 from gpu_studio.runs.lineage import events_of
@@ -31,7 +32,7 @@ class Occupants:
         """Every live run, the oldest first."""
         locks = sorted(self._runs.glob("[!.]*/trainer.lock"))
         self._known = tuple(run for each in locks if is_live(run := RunDirectory(each.parent)))
-        return tuple(Occupant(run.id, _devices(run, machine), self._holds(run)) for run in self._known)
+        return tuple(Occupant(run.id, _devices(run, machine), self._holds(run), _pid(run)) for run in self._known)
 
     def _holds(self, run: RunDirectory) -> bool:
         return bool(noted_in(run)) or not self._has_begun(run)
@@ -45,6 +46,11 @@ class Occupants:
 
 def _tells_of_training(event: object) -> bool:
     return isinstance(event, Steps) or (isinstance(event, StateChanged) and event.state == "running")
+
+
+def _pid(run: RunDirectory) -> int:
+    holder = lock.last_holder(run.lock_file)
+    return holder.pid if holder is not None and holder.is_here else 0
 
 
 def _devices(run: RunDirectory, machine: Machine) -> frozenset[str]:

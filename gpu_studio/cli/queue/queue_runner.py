@@ -6,12 +6,14 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from gpu_studio import hardware
 from gpu_studio.cli.queue.queue_occupants import Occupants
 from gpu_studio.hardware import accompany
+from gpu_studio.hardware.asking import WITH_USERS
 from gpu_studio.plan import Machine, PlanError
 from gpu_studio.plan.logical import CPU
 from gpu_studio.runs import lock
@@ -19,8 +21,8 @@ from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.queueing.queue import Queue, QueueError, why
-from gpu_studio.runs.queueing.queue_choice import Waiting, first_to_start
-from gpu_studio.runs.queueing.queue_entry import Entry, noted_in
+from gpu_studio.runs.queueing.queue_choice import Waiting, first_to_start, never_fits
+from gpu_studio.runs.queueing.queue_entry import Entry, Wait, noted_in
 from gpu_studio.runs.queueing.queue_needs import Need, needs_of
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.resume import ResumeError, choose
@@ -44,7 +46,7 @@ class Runner:
     def __init__(self, runs: Path, say: Say, machine: Callable[[], Machine] | None = None) -> None:
         self._queue = Queue(runs)
         self._say = say
-        self._ask = machine or hardware.inventory
+        self._ask = machine or partial(hardware.inventory, command=WITH_USERS)
         self._occupants = Occupants(runs)
         self._processes: list[Launched | subprocess.Popen[bytes]] = []
         self._machine: tuple[float, Machine] | None = None
@@ -112,9 +114,12 @@ class Runner:
         entries, waiting = self._queue.startable(), []
         for entry in entries:
             try:
-                waiting.append(Waiting(entry.id, entry.name, self._needs_of(entry), entry.now))
+                needs = self._needs_of(entry)
             except PlanError as error:
                 return self._hold(entry, why(error))
+            if not entry.now and (reason := never_fits(needs, self._known_machine(MACHINE_SECONDS))):
+                return self._hold(entry, reason)
+            waiting.append(Waiting(entry.id, entry.name, needs, entry.now, entry.lets_pass))
         machine = self._known_machine(MEMORY_SECONDS if self._wants_memory else MACHINE_SECONDS)
         chosen, waits = first_to_start(waiting, machine, self._occupants.now(machine))
         self._tell_new(entries, waits)
@@ -159,8 +164,9 @@ class Runner:
     def _tell_new(self, entries: tuple[Entry, ...], waits: dict[str, str]) -> None:
         before, self._waits = self._queue.waits(), waits
         for entry in entries:
-            if entry.id in waits and before.get(entry.id) != waits[entry.id]:
-                self._say(f"{entry.name} {waits[entry.id]}")
+            wait, told = waits.get(entry.id), before.get(entry.id)
+            if wait is not None and (told is None or told.what != Wait(wait).what):
+                self._say(f"{entry.name} {wait}")
 
     def _known_machine(self, age: float) -> Machine:
         """The machine, asked anew if what is known of it is older than `age` seconds."""

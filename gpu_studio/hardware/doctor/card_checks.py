@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from gpu_studio.hardware.doctor.capability import fit
 from gpu_studio.hardware.doctor.driver_checks import numbers
-from gpu_studio.hardware.doctor.facts import DriverCard, Facts, User
+from gpu_studio.hardware.doctor.facts import DriverCard, Facts
 from gpu_studio.hardware.doctor.findings import Finding, State
 from gpu_studio.hardware.identity import Identity
+from gpu_studio.plan import CardUser
 
 MUCH_TAKEN = 0.1
 """The part of a card's memory that others may hold before it is worth a word."""
@@ -137,7 +138,7 @@ def _gib(mib: int) -> str:
     return f"{mib / 1024:.1f}"
 
 
-def _by(users: tuple[User, ...]) -> str:
+def _by(users: tuple[CardUser, ...]) -> str:
     if not users:
         return ""
     ranked = sorted(users, key=lambda user: -(user.used_mib or 0))
@@ -145,6 +146,6 @@ def _by(users: tuple[User, ...]) -> str:
     return f", by {', '.join(map(_who, ranked[:MOST_NAMED]))}{more}"
 
 
-def _who(user: User) -> str:
-    owner = f" of {user.owner}" if user.owner else ""
-    return f"{user.name or 'a process'} {user.pid}{owner}"
+def _who(user: CardUser) -> str:
+    owner = f" of {user.user}" if user.user else ""
+    return f"{user.command or 'a process'} {user.pid}{owner}"

@@ -8,16 +8,7 @@ from gpu_studio.hardware.identity import Seen
 from gpu_studio.hardware.identity_variables import Variables
 from gpu_studio.hardware.tensorflow_view import TensorFlowView
 from gpu_studio.hardware.topology import Topology
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """A process that holds memory on a card, in MiB; None is unknown. `owner` is empty if the system does not say."""
-
-    pid: int
-    used_mib: int | None = None
-    name: str = ""
-    owner: str = ""
+from gpu_studio.plan import CardUser
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +26,7 @@ class DriverCard:
     compute_mode: int | None = None
     mig: bool = False
     instances: int = 0
-    users: tuple[User, ...] = ()
+    users: tuple[CardUser, ...] = ()
     why_unknown: str = ""
 
     @property

@@ -12,25 +12,24 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import psutil
 
 from gpu_studio.hardware import topology_reading
-from gpu_studio.hardware.doctor.facts import DriverCard, Survey, User
+from gpu_studio.hardware.card_users import users_of
+from gpu_studio.hardware.doctor.facts import DriverCard, Survey
 from gpu_studio.hardware.nvml import MEMORY_2, MIB, Unknown, query, running
 from gpu_studio.hardware.pci import DEVICES, PciCard, plain_bus_id
-from gpu_studio.hardware.source import Source, is_recording, open_source, simulated
+from gpu_studio.hardware.source import Known, is_recording, open_source, simulated
+from gpu_studio.plan import CardUser
 
 NO_LIBRARY = 12
 """NVML_ERROR_LIBRARY_NOT_FOUND."""
-UNKNOWN_BYTES = 2**64 - 1
-"""What NVML answers for the memory of a process that it cannot tell."""
 
 
-Known = Callable[[int], "User | None"]
+KnownBy = Callable[[int], Known | None]
 """Who a process is, by its number; None if nobody knows."""
 
 
-def survey(listed: Sequence[PciCard], devices: Path | None = DEVICES, known: Known | None = None) -> Survey:
+def survey(listed: Sequence[PciCard], devices: Path | None = DEVICES, known: KnownBy | None = None) -> Survey:
     """Ask the driver. Cards that are `listed` as asleep are left asleep; `devices` is where the kernel lists them.
 
     `known` knows processes that are none of this host's.
@@ -44,7 +43,7 @@ def survey(listed: Sequence[PciCard], devices: Path | None = DEVICES, known: Kno
         handles = _handles([card.bus_id for card in listed if not card.asleep] if asleep else None)
         if isinstance(handles, Unknown):
             return Survey(_driver(), _cuda(), asleep=asleep, why_no_answer=handles.why)
-        return _all(handles, asleep, devices, known or _of_this_host)
+        return _all(handles, asleep, devices, known)
 
 
 def main() -> int:
@@ -64,7 +63,7 @@ def _of_this_machine() -> Survey:
     if not source.simulated:
         return survey(source.pci_cards())
     # What the kernel lists, and who runs here, is not the simulated machine's.
-    told = survey(source.pci_cards(), None, _known_to(source))
+    told = survey(source.pci_cards(), None, source.known)
     return replace(told, simulated=source.simulated)
 
 
@@ -78,15 +77,7 @@ def _recorded(path: Path) -> Survey:
     return Survey(cards=tuple(cards), simulated=str(path))
 
 
-def _known_to(source: Source) -> Known:
-    def known(pid: int) -> User | None:
-        who = source.known(pid) if source.known else None
-        return User(pid, name=who.command.partition(" ")[0], owner=who.user) if who else None
-
-    return known
-
-
-def _all(handles: dict[str, Any], asleep: tuple[str, ...], devices: Path | None, known: Known) -> Survey:
+def _all(handles: dict[str, Any], asleep: tuple[str, ...], devices: Path | None, known: KnownBy | None) -> Survey:
     found = [(handle, _card(number, name, handle, known)) for number, (name, handle) in enumerate(handles.items())]
     told = [(handle, card.seen) for handle, card in found if not isinstance(handle, Unknown)]
     topology = topology_reading.read(told, devices)
@@ -113,7 +104,7 @@ def _cuda() -> str:
     return "" if isinstance(version, Unknown) else f"{version // 1000}.{version % 1000 // 10}"
 
 
-def _card(number: int, name: str, handle: Any, known: Known) -> DriverCard:
+def _card(number: int, name: str, handle: Any, known: KnownBy | None) -> DriverCard:
     if isinstance(handle, Unknown):
         return DriverCard(number, bus_id=name if ":" in name else "", why_unknown=handle.why)
     index = _or("nvmlDeviceGetIndex", handle, otherwise=number)
@@ -128,7 +119,7 @@ def _card(number: int, name: str, handle: Any, known: Known) -> DriverCard:
         capability=_or("nvmlDeviceGetCudaComputeCapability", handle, otherwise=None),
         persistent=_flag(query("nvmlDeviceGetPersistenceMode", handle)),
         compute_mode=_or("nvmlDeviceGetComputeMode", handle, otherwise=None),
-        users=_users(handle, known),
+        users=tuple(CardUser(**user) for user in users_of(handle, known)),
         **_mig(handle),
     )
 
@@ -154,27 +145,6 @@ def _mig(handle: Any) -> dict[str, Any]:
     most = _or("nvmlDeviceGetMaxMigDeviceCount", handle, otherwise=0)
     instances = [query("nvmlDeviceGetMigDeviceHandleByIndex", handle, index) for index in range(most)]
     return {"mig": True, "instances": sum(not isinstance(one, Unknown) for one in instances)}
-
-
-def _users(handle: Any, known: Known) -> tuple[User, ...]:
-    processes = query("nvmlDeviceGetComputeRunningProcesses", handle)
-    if isinstance(processes, Unknown):
-        return ()
-    return tuple(_user(process.pid, process.usedGpuMemory, known) for process in processes)
-
-
-def _user(pid: int, used: int | None, known: Known) -> User:
-    mib = None if used is None or used == UNKNOWN_BYTES else used // MIB
-    return replace(known(pid) or User(pid), used_mib=mib)
-
-
-def _of_this_host(pid: int) -> User | None:
-    try:
-        process = psutil.Process(pid)
-        return User(pid, name=process.name(), owner=process.username())
-    except (psutil.Error, OSError):
-        # In a container, or another's: the number may not even be of a process here.
-        return None
 
 
 def _or(function: str, handle: Any, *, otherwise: Any) -> Any:

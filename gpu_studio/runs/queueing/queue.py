@@ -22,7 +22,7 @@ from gpu_studio.runs import lock
 from gpu_studio.runs.directory import slug
 from gpu_studio.runs.files import make_private_directory, write_private
 from gpu_studio.runs.inheritance import Resume
-from gpu_studio.runs.queueing.queue_entry import HELD_BY_HAND, Entry, Removed
+from gpu_studio.runs.queueing.queue_entry import HELD_BY_HAND, Entry, Removed, Wait
 from gpu_studio.runs.relocation import with_absolute_files
 
 FOLDER, RUNNER_LOCK = "queue", "queue.lock"
@@ -66,9 +66,9 @@ class Queue:
         """The entries that nobody holds."""
         return tuple(entry for entry in self.entries() if not entry.held)
 
-    def waits(self) -> dict[str, str]:
+    def waits(self) -> dict[str, Wait]:
         """What each entry waits for, as the runner has told last."""
-        return _read(self.folder / "waits.json", dict[str, str]) or {}
+        return _read(self.folder / "waits.json", dict[str, Wait]) or {}
 
     def version(self) -> int:
         """A number that is another one after every change."""
@@ -152,6 +152,14 @@ class Queue:
         """Let an entry start when its devices have the memory."""
         self.change(name, held="")
 
+    def let_pass(self, name: str) -> None:
+        """Let those behind an entry start on what it waits for."""
+        self.change(name, lets_pass=True)
+
+    def keep(self, name: str) -> None:
+        """Have what an entry waits for kept for it again."""
+        self.change(name, lets_pass=False)
+
     def start_now(self, name: str) -> None:
         """Have the runner start an entry next, whatever is free."""
         self.change(name, held="", now=True)
@@ -167,9 +175,11 @@ class Queue:
             self._drop(name)
 
     def tell(self, waits: Mapping[str, str]) -> None:
-        """Write what the entries wait for, if that is new. For the runner."""
-        if dict(waits) != self.waits():
-            self._put("waits.json", dict(waits))
+        """Write what the entries wait for, if that is new, and keep since when. For the runner."""
+        before, now = self.waits(), time.time()
+        told = {name: _since(Wait(text, now), before.get(name)) for name, text in waits.items()}
+        if told != before:
+            self._put("waits.json", told)
 
     @contextmanager
     def editing(self) -> Iterator[None]:
@@ -216,6 +226,11 @@ def why(error: PlanError | OSError) -> str:
     if isinstance(error, PlanError):
         return " ".join(str(problem) for problem in error.problems)
     return f"{error.filename}: {error.strerror}" if error.strerror and error.filename else str(error)
+
+
+def _since(wait: Wait, before: Wait | None) -> Wait:
+    goes_on = before is not None and before.what == wait.what
+    return Wait(wait.text, before.since) if before is not None and goes_on else wait
 
 
 def _id_of(path: Path) -> str:

@@ -2,7 +2,8 @@
 
 Who waits longer comes first: a device that an earlier entry waits for is kept for that one, even while it is free, so
 that an entry which needs two cards gets them however many wait that need but one. What no earlier entry names is for
-whoever is next. An entry that is held waits for nothing, and keeps nothing.
+whoever is next. An entry that is held waits for nothing, and keeps nothing; one that lets others pass waits, and keeps
+nothing.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpu_studio.plan import MIB, Machine
+from gpu_studio.plan import MIB, CardUser, Machine
 from gpu_studio.plan.logical import CPU
 from gpu_studio.runs.queueing.queue_needs import Need
 
 GIB = 1024 * MIB
+MOST_HOLDERS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,22 +24,27 @@ class Occupant:
     """A live run, the physical `devices` it works on, and whether it `holds` each of them for itself.
 
     It does if the queue started it (one at a time on a device), and as long as it is starting: what memory it will
-    take cannot be seen yet.
+    take cannot be seen yet. `pid` is its trainer's, 0 where that is not known.
     """
 
     run: str
     devices: frozenset[str]
     holds: bool
+    pid: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An entry of the queue: its `id`, its plan's `name`, its `needs`; `now` if it shall start whatever is free."""
+    """An entry of the queue: its `id`, its plan's `name`, its `needs`; `now` if it shall start whatever is free.
+
+    What it waits for is kept for it, unless it `lets_pass` those behind it.
+    """
 
     id: str
     name: str
     needs: tuple[Need, ...]
     now: bool = False
+    lets_pass: bool = False
 
 
 def first_to_start(
@@ -51,7 +58,8 @@ def first_to_start(
         if not text:
             return each.id, waits
         waits[each.id] = text
-        kept = {need.device: each.name for need in each.needs} | kept
+        if not each.lets_pass:
+            kept = {need.device: each.name for need in each.needs} | kept
     return None, waits
 
 
@@ -91,7 +99,37 @@ def _for_card(need: Need, machine: Machine, occupants: Sequence[Occupant]) -> st
         # Asleep, or of a size that nobody tells: then only the runs that are known of are in the way.
         return f"waits for {there[0].run} on {need.device}" if there else ""
     free = card.free_mib * MIB
-    return "" if free >= need.bytes else f"waits for {gib(need.bytes)} on {need.device}: {gib(free)} free"
+    if free >= need.bytes:
+        return ""
+    text = f"waits for {gib(need.bytes)} on {need.device}: {gib(free)} free"
+    return f"{text}; {_held(card.users, occupants)}" if card.users else text
+
+
+def _held(users: Sequence[CardUser], occupants: Sequence[Occupant]) -> str:
+    """Who has the memory: the greatest by name, the others counted."""
+    runs = {each.pid: each.run for each in occupants if each.pid}
+    named = [_holding(user, runs.get(user.pid, "")) for user in users[:MOST_HOLDERS]]
+    left = len(users) - MOST_HOLDERS
+    more = [f"{left} {'other' if left == 1 else 'others'}"] if left > 0 else []
+    return f"held by {', '.join((*named, *more))}"
+
+
+def _holding(user: CardUser, run: str) -> str:
+    who = run or f"{user.command or 'process'} {user.pid}"
+    whose = f" of {user.user}" if user.user else ""
+    return f"{who}{whose}" if user.used_mib is None else f"{who}{whose} ({gib(user.used_mib * MIB)})"
+
+
+def never_fits(needs: Sequence[Need], machine: Machine) -> str:
+    """Why a plan with these needs can never start, however long it waits; empty if it can."""
+    return next((text for need in needs if (text := _beyond(need, machine))), "")
+
+
+def _beyond(need: Need, machine: Machine) -> str:
+    card = machine.card(need.device)
+    if card is None or card.usable_mib is None or need.bytes is None or need.bytes <= card.usable_mib * MIB:
+        return ""
+    return f"needs {gib(need.bytes)} on {need.device}, which has {gib(card.usable_mib * MIB)} in all"
 
 
 def gib(value: int) -> str:

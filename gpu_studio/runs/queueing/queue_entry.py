@@ -18,8 +18,9 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True):
     """A plan that waits. `name` is the plan's, `added` the time, `base` the folder in which its trainer starts.
 
     `predicted` has the bytes that it takes of each logical device, where they were known; `held` says why it is not
-    to start by itself, and is empty if it may; `now` that it shall start whatever is free. A runner has `claimed` it,
-    at that time, when it was about to start it. With `run` it goes on with that run, from `checkpoint`.
+    to start by itself, and is empty if it may; `now` that it shall start whatever is free, and `lets_pass` that those
+    behind it may start on what it waits for. A runner has `claimed` it, at that time, when it was about to start it.
+    With `run` it goes on with that run, from `checkpoint`.
     """
 
     id: str
@@ -29,9 +30,22 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True):
     predicted: dict[str, int] = {}
     held: str = ""
     now: bool = False
+    lets_pass: bool = False
     claimed: float = 0.0
     run: str = ""
     checkpoint: str = ""
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """What an entry waits for, in words, and `since` when it is waiting for that."""
+
+    text: str
+    since: float = 0.0
+
+    @property
+    def what(self) -> str:
+        """What it waits for, without how much of that is there now and who has it."""
+        return self.text.partition(": ")[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,14 @@ _USUAL_TIME = -1
 
 
 class Notifier(QObject):
-    """`activated(key)` says that a person clicked the notification that was shown with that key."""
+    """`activated(key)` says that a person clicked the notification that was shown with that key.
+
+    `taken(key)` says that the desktop has it, `missed(key)` that there is nothing here that could show it.
+    """
 
     activated = Signal(str)
+    taken = Signal(str)
+    missed = Signal(str)
 
     def __init__(self, icon: QIcon, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -67,6 +72,7 @@ class Notifier(QObject):
                 self._show_in_tray(*sent)
             elif message.values and isinstance(message.values[0], int):
                 self._shown[message.values[0]] = sent[2]
+                self.taken.emit(sent[2])
 
     def _lose(self) -> None:
         """Without a bus, what was sent is shown in the tray; a later notification looks for the bus again."""
@@ -80,6 +86,7 @@ class Notifier(QObject):
 
     def _show_in_tray(self, title: str, text: str, key: str) -> None:
         if not (QSystemTrayIcon.isSystemTrayAvailable() and QSystemTrayIcon.supportsMessages()):
+            self.missed.emit(key)
             return
         if self._tray is None:
             self._tray = QSystemTrayIcon(self._icon, self)
@@ -89,6 +96,7 @@ class Notifier(QObject):
         self._tray.setToolTip(f"{title}: {text}")
         self._tray.show()
         self._tray.showMessage(title, text, self._icon)
+        self.taken.emit(key)
 
 
 def _body(title: str, text: str) -> bytes:

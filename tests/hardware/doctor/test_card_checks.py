@@ -9,10 +9,10 @@ from made_facts import CARD, VIEW, WELL, states, the, with_card, with_survey, wi
 from made_topologies import joined, without_peers
 
 from gpu_studio.hardware.doctor import examine
-from gpu_studio.hardware.doctor.facts import User
 from gpu_studio.hardware.identity_variables import Variables
 from gpu_studio.hardware.tensorflow_view import Cuda, CudaCard, Physical
 from gpu_studio.hardware.topology import Joint
+from gpu_studio.plan import CardUser
 
 FAR = replace(CARD, index=1, uuid="GPU-b", bus_id="0000:02:00.0")
 
@@ -78,7 +78,8 @@ def test_that_memory_that_is_taken_is_told(used, state):
 
 
 def test_that_those_who_take_memory_are_named_the_greediest_first():
-    users = (User(1), User(2, 500, "python", "bob"), User(3, 900, "jax", "eve"), User(4, 1), User(5, 2))
+    told = ((1,), (2, 500, "python", "bob"), (3, 900, "jax", "eve"), (4, 1), (5, 2))
+    users = tuple(CardUser(*user) for user in told)
     found = the(examine(with_card(used_mib=60_000, users=users)), "memory").found
 
     assert found.endswith("are taken, by jax 3 of eve, python 2 of bob, a process 5 and 2 more.")

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QMimeData, QModelIndex, QPersistentModelIndex, Qt, Signal
 
-from gpu_studio.runs.queueing.queue_entry import Entry
+from gpu_studio.runs.queueing.queue_entry import Entry, Wait
+from gpu_studio.runs.queueing.queue_words import state_of
 from gpu_studio.ui.models.plain_table import PlainTable
 from gpu_studio.ui.units import sentence
 
@@ -23,15 +24,12 @@ class QueueRow:
 
     entry: Entry
     needs: str
-    wait: str = ""
+    wait: Wait | None = None
 
     @property
     def state(self) -> str:
         """How it is, in words."""
-        held = self.entry.held
-        if held:
-            return sentence(held if held.startswith("held") else f"held: {held}").rstrip(".")
-        return sentence(self.wait or ("starts now" if self.entry.now else "starts next")).rstrip(".")
+        return sentence(state_of(self.entry, self.wait)).rstrip(".")
 
 
 class QueueModel(PlainTable[QueueRow]):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 
 from gpu_studio.runs.reading.summary import Summary
-from gpu_studio.ui.models.runs.run_words import started
+from gpu_studio.runs.wording import moment
 
 
 def names_apart(runs: Sequence[Summary]) -> dict[str, str]:
@@ -16,7 +16,7 @@ def names_apart(runs: Sequence[Summary]) -> dict[str, str]:
     A plan of no name at all is called by the run's id.
     """
     names = {run.id: run.plan or run.id for run in runs}
-    for more in (lambda run: started(run.created), lambda run: run.id.rpartition("-")[2]):
+    for more in (lambda run: moment(run.created), lambda run: run.id.rpartition("-")[2]):
         alike = {name for name, times in Counter(names.values()).items() if times > 1}
         for run in runs:
             if names[run.id] in alike:

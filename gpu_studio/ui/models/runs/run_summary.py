@@ -12,7 +12,6 @@ from gpu_studio.runs.results.training_parts import ONE_DEVICE, steps_in_words
 from gpu_studio.runs.wording import UNKNOWN
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.figures import metric_label
-from gpu_studio.ui.models.runs.run_words import started
 from gpu_studio.ui.units import MINUS, apart, duration, plural
 
 _FEW_CHECKPOINTS = 5
@@ -50,7 +49,7 @@ def _result(run: RunFigures) -> Iterator[Pair]:
     total = f" of {figures.count(summary.steps_total)}" if summary.steps_total else ""
     yield "steps", f"{figures.count(summary.step)}{total}"
     yield "throughput", wording.rate(run.samples_per_second)
-    yield "started", started(summary.created)
+    yield "started", wording.moment(summary.created)
     yield "took", duration(summary.seconds) if summary.seconds is not None else UNKNOWN
 
 

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from gpu_studio.runs import wording
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.runs.run_row import RunRow
 from gpu_studio.ui.units import duration
-
-
-def started(created: float) -> str:
-    """When a run began, in local time: `14:02` today, else with the date, and with the year if it was another."""
-    moment, now = datetime.fromtimestamp(created).astimezone(), datetime.now().astimezone()
-    if moment.date() == now.date():
-        return f"{moment:%H:%M}"
-    return f"{moment:%d %b %H:%M}" if moment.year == now.year else f"{moment:%d %b %Y}"
 
 
 def progress(row: RunRow) -> str:

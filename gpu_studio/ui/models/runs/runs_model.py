@@ -39,7 +39,7 @@ _TEXTS: Mapping[int, Callable[[RunRow], str]] = {
     MARK: lambda row: row.state,
     RUN: lambda row: row.plan,
     STATE: lambda row: row.state_words,
-    STARTED: lambda row: run_words.started(row.summary.created),
+    STARTED: lambda row: wording.moment(row.summary.created),
     DURATION: run_words.progress,
     BEST: run_words.best,
     MEMORY: run_words.peak,

@@ -23,11 +23,12 @@ class Interrupts:
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
+        self._closed = self._left = False
 
     @property
     def came(self) -> bool:
-        """Whether there is one that was not taken yet."""
-        return bool(select.select([self._reader], [], [], 0)[0])
+        """Whether there is one that was not taken yet; after `close`, whether there was one then."""
+        return self._left if self._closed else bool(select.select([self._reader], [], [], 0)[0])
 
     def wait(self, seconds: float) -> None:
         """Wait so long, or until Ctrl+C."""
@@ -47,6 +48,7 @@ class Interrupts:
 
     def close(self) -> None:
         """Count no more."""
+        self._left, self._closed = self.came, True
         os.close(self._reader)
         os.close(self._writer)
 
@@ -76,14 +78,11 @@ def held_interrupts() -> Iterator[Interrupts | None]:
     if not mine or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield None
         return
-    interrupts = Interrupts()
-    before = signal.signal(signal.SIGINT, lambda _number, _frame: interrupts.note())
+    interrupts: Interrupts | None = None
     try:
-        yield interrupts
+        with counted_interrupts() as interrupts:
+            yield interrupts
     finally:
-        # Not taken before this: one that comes in between must not be lost either.
-        signal.signal(signal.SIGINT, before)
-        came = interrupts.came
-        interrupts.close()
-        if came:
+        # Not asked before it is as it was: one that comes in between must not be lost either.
+        if interrupts is not None and interrupts.came:
             raise KeyboardInterrupt

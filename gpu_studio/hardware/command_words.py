@@ -1,0 +1,19 @@
+"""A command line in the few words by which a person knows it again."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+
+def short_command(command: str) -> str:
+    """A command line without folders and options: `python train.py`."""
+    words = command.split()
+    if len(words) < 2 or not words[0].startswith(("/", "python")):
+        return command
+    program = PurePath(words[0]).name
+    if not program.startswith("python"):
+        return program
+    if "-m" in words[1:-1]:
+        return f"{program} -m {words[words.index('-m') + 1]}"
+    script = next((word for word in words[1:] if not word.startswith("-")), "")
+    return f"{program} {PurePath(script).name}".rstrip()

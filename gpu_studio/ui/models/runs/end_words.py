@@ -1,0 +1,59 @@
+"""What the desktop is told of runs that have ended: a title and a line."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from gpu_studio.plan import PlanError, load
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.end_told import ended_at
+from gpu_studio.runs.events import Failed, Finished
+from gpu_studio.runs.state import terminal_event
+from gpu_studio.ui.units import duration
+
+LONGEST = 240
+MOST_METRICS = 2
+MOST_RUNS = 3
+"""So many of several runs are named; a notification has a few lines."""
+_LONG_AGO = 60.0
+"""Seconds after which it is said when it was."""
+
+
+def in_words(run: RunDirectory, now: float | None = None) -> tuple[str, str]:
+    """A title and a line of how `run` ended, and how long ago that was if it was not just now."""
+    title, text = _told(run)
+    ended = ended_at(run)
+    ago = (time.time() if now is None else now) - ended if ended is not None else 0.0
+    return title, f"{duration(ago)} ago · {text}" if ago >= _LONG_AGO else text
+
+
+def all_in_words(runs: Sequence[RunDirectory], now: float | None = None) -> tuple[str, str]:
+    """A title and a line for one notification of how all of `runs` ended; of one alone what `in_words` says."""
+    if len(runs) == 1:
+        return in_words(runs[0], now)
+    named = [_told(run)[0] for run in runs[:MOST_RUNS]]
+    more = [f"and {len(runs) - MOST_RUNS} more"] if len(runs) > MOST_RUNS else []
+    return f"{len(runs)} runs have ended", " · ".join([*named, *more])
+
+
+def _told(run: RunDirectory) -> tuple[str, str]:
+    name, end = _name(run), terminal_event(run)
+    if isinstance(end, Finished):
+        figures = [f"{_plain(key)} {value:.4g}" for key, value in end.metrics.items() if value is not None]
+        words = [f"after {duration(end.seconds)}", f"epoch {end.epoch}", *figures[:MOST_METRICS]]
+        return f"{name} {'was stopped' if end.reason.startswith('stopped') else 'has finished'}", " · ".join(words)
+    if isinstance(end, Failed):
+        return f"{name} has failed", end.message[:LONGEST]
+    return f"{name} was lost", "Its trainer is gone without a last word. The Train page says what is known."
+
+
+def _plain(metric: str) -> str:
+    return metric.replace("sparse_categorical_", "").replace("_", " ")
+
+
+def _name(run: RunDirectory) -> str:
+    try:
+        return load(run.plan_file).name
+    except PlanError:
+        return run.id

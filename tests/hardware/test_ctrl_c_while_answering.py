@@ -1,0 +1,78 @@
+"""Ctrl+C while the driver is asked, at the moments at which Python itself would lose it, or a process."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from gpu_studio.hardware import answering
+from gpu_studio.hardware.answering import NoAnswerError, answer_of
+
+HANGS = (sys.executable, "-c", "import time; time.sleep(60)")
+SOON = 5.0
+"""Seconds: much less than the driver is waited for."""
+
+
+class PressesCtrlCAtItsEnd:
+    """What Python raises in a finalizer goes no further than stderr."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Ctrl+C is pressed as soon as the process is there, in a finalizer or, with `plainly`, outside of one."""
+
+    class Interrupted(subprocess.Popen):
+        plainly = False
+
+        def __init__(self, *arguments, **options) -> None:
+            super().__init__(*arguments, **options)
+            made.append(self)
+            if self.plainly:
+                signal.raise_signal(signal.SIGINT)
+            else:
+                PressesCtrlCAtItsEnd()
+
+    made: list[subprocess.Popen[bytes]] = []
+    monkeypatch.setattr(answering.subprocess, "Popen", Interrupted)
+    return made
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("plainly", [False, True])
+def test_that_ctrl_c_as_the_process_is_started_is_not_lost_and_leaves_none(started, monkeypatch, plainly) -> None:
+    monkeypatch.setattr(answering.subprocess.Popen, "plainly", plainly)
+    before = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        answer_of(HANGS, 30.0)
+    assert time.monotonic() - before < SOON
+    assert [process.poll() for process in started] == [-signal.SIGKILL]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_that_ctrl_c_that_ends_the_process_itself_is_no_failure_of_the_driver(monkeypatch) -> None:
+    code = "import os, signal; os.kill(os.getppid(), signal.SIGINT); os.kill(os.getpid(), signal.SIGINT)"
+    with pytest.raises(KeyboardInterrupt):
+        answer_of((sys.executable, "-c", code), 30.0)
+
+
+def test_that_in_another_thread_the_driver_is_waited_for_as_ever() -> None:
+    said: list[str] = []
+
+    def ask() -> None:
+        try:
+            answer_of(HANGS, 0.25)
+        except NoAnswerError as error:
+            said.append(str(error))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    assert said == ["the NVIDIA driver did not answer within 0.25 s"]
