@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpu_studio import __version__
+from gpu_studio.cli.code import code_arguments
 from gpu_studio.cli.devices import devices_arguments, doctor_arguments
 from gpu_studio.cli.exit_codes import EXPLAINED
 from gpu_studio.cli.placing import model_arguments, place_arguments
@@ -26,6 +27,7 @@ COMMANDS: Final = {
     "resume": ("train.train_commands", "resume"),
     "runs": ("runs.runs_commands", "runs"),
     "queue": ("queue.queue_commands", "queue"),
+    "code": ("code.code_commands", "code"),
     "devices": ("devices.devices_commands", "devices"),
     "doctor": ("devices.doctor_command", "doctor"),
 }
@@ -71,6 +73,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_resume(commands)
     _add_runs(commands)
     queue_arguments.add_queue(commands, _command, _add_set, _add_json)
+    code_arguments.add_code(commands, _command, _add_json)
     devices = _command(commands, "devices", "show the cards, and who uses them", devices_arguments.EXAMPLES)
     devices_arguments.add_devices(devices, _seconds)
     _add_doctor(commands)
@@ -274,6 +277,7 @@ def _add_set(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_following(parser: argparse.ArgumentParser) -> None:
+    code_arguments.add_allowing(parser)
     parser.add_argument("--detach", action="store_true", help="return at once, and leave the run training")
     parser.add_argument("--json", action="store_true", help="write the run's events, one JSON document a line")
 

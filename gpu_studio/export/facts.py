@@ -72,8 +72,8 @@ class Facts:
 
     @property
     def from_file(self) -> bool:
-        """Whether the model is one from a file, of which nothing is known here."""
-        return self.plan.model.file is not None
+        """Whether the model is one from a file, or from a function in one, of which nothing is known here."""
+        return self.plan.model.name is None
 
     @property
     def draws(self) -> bool:

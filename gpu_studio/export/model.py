@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from gpu_studio.export.facts import Facts
 from gpu_studio.export.filling import fill
-from gpu_studio.export.layout import call
 from gpu_studio.export.literals import literal
 from gpu_studio.export.models import convolutional, dense, residual, transformer
 from gpu_studio.export.models.piece import Piece
-from gpu_studio.export.paths import located
+from gpu_studio.export.own_model import own_model
 
 _BUILD = """\
 $before
@@ -23,24 +20,6 @@ $layers
     # One number for $what$in_float.
     outputs = keras.layers.Dense($outputs$float, name="outputs")(x)
     return keras.Model(inputs, outputs, name=$name)
-"""
-
-_LOAD = """\
-$file
-
-
-def build_model():
-    \"\"\"The model as it was saved; Keras refuses layers with code of their own.\"\"\"
-    keras.utils.set_random_seed(SEED)
-    return keras.saving.load_model(MODEL_FILE, compile=False, safe_mode=True)
-
-
-def ends_in_logits(model):
-    \"\"\"Whether the outputs are plain scores: no softmax or sigmoid made them.\"\"\"
-    last = model.outputs[0]._keras_history.operation
-    activation = getattr(getattr(last, "activation", None), "__name__", "")
-    softmax = isinstance(last, keras.layers.Softmax)
-    return not softmax and activation not in ("softmax", "sigmoid")
 """
 
 _PIECES = {
@@ -57,7 +36,7 @@ _PIECES = {
 def model(facts: Facts) -> str:
     """The function `build_model`, and before it what it is made of."""
     if facts.from_file:
-        return _loaded(located("model.file", str(facts.plan.model.file), facts.base))
+        return own_model(facts)
     piece = piece_of(facts)
     classes = facts.source.task == "classes"
     mixed = facts.plan.training.mixed_precision
@@ -84,7 +63,7 @@ def piece_of(facts: Facts) -> Piece:
 
 def parameters(facts: Facts) -> list[str]:
     """What `build_model` must be told, because only the data tell it."""
-    if facts.from_file:
+    if facts.plan.model.file is not None:
         return []
     return (["classes"] if facts.outputs == "classes" else []) + (["tokens"] if counts_tokens(facts) else [])
 
@@ -92,8 +71,3 @@ def parameters(facts: Facts) -> list[str]:
 def counts_tokens(facts: Facts) -> bool:
     """Whether the vocabulary is as large as the data show."""
     return not facts.from_file and facts.source.tokens and not facts.model_options.get("vocabulary")
-
-
-def _loaded(path: Path) -> str:
-    line = call("MODEL_FILE = ", "Path", [literal(str(path))])
-    return fill(_LOAD, file=f"# Where the model is; on another machine, say where it is there.\n{line}")

@@ -18,7 +18,9 @@ _HEADER = """\
 $about
 
 import argparse
+$before_os
 import os
+$after_os
 from pathlib import Path
 
 # TensorFlow and CUDA read these once, while TensorFlow is imported: later is too late.
@@ -72,10 +74,13 @@ os.environ["CUDA_VISIBLE_DEVICES"] = "-1\""""
 def opening(facts: Facts) -> str:
     """Comments, environment, imports and the plan's main numbers."""
     training = facts.plan.training
+    plan_has_code = facts.plan.model.python is not None
     shared = facts.several and training.batch_scope == "global"
     return fill(
         _HEADER,
         about=sentences(_about(facts)),
+        before_os="import importlib.util\nimport inspect" if plan_has_code else "",
+        after_os="import sys" if plan_has_code else "",
         visible=_visible(facts.plan.devices, facts.machine),
         allocator=_ALLOCATOR if any(carve.device != "CPU:0" for carve in facts.plan.devices.carve) else "",
         epochs=literal(training.epochs),
@@ -113,7 +118,7 @@ def _about(facts: Facts) -> list[str]:
     plan = facts.plan
     text = _ABOUT.format(
         name="\0",
-        model=_described(plan.model.name, plan.model.file, MODELS),
+        model=_described(plan.model.name, plan.model.file or plan.model.python, MODELS),
         data=_described(plan.data.name, plan.data.file, DATA),
         version=__version__,
         output=" --output somewhere/else" if saves(facts) else "",

@@ -84,7 +84,7 @@ def _placed(plan: Plan) -> Iterator[str]:
     if plan.distribution.strategy != "placed":
         return
     placed = plan.distribution.placed or Placed()
-    if plan.model.file is not None:
+    if plan.model.name is None:
         yield (
             "A script cannot place the layers of a model from a file, which only Keras knows. "
             "Choose a built-in model, or another strategy."

@@ -10,19 +10,19 @@ from gpu_studio.plan.monitors import more_is_better
 
 _SAVE = """\
 $if_due    # The last $keep stay, and the best by $monitor.
-    path = arguments.output / f"epoch-{epoch + 1:05}.keras"
-    model.save(path)
+    path = arguments.output / f"epoch-{epoch + 1:05}$suffix"
+    model.$save(path)
     saved.append(path)
     if len(saved) > $keep:
         saved.pop(0).unlink()
     value = results[$key]
     if best is None or value $sign best:
         best = value
-        model.save(arguments.output / "best.keras")"""
+        model.$save(arguments.output / "best$suffix")"""
 
 _EVERY_STEPS = """\
 if step % $every == 0:
-    model.save(arguments.output / "last-step.keras")"""
+    model.$save(arguments.output / "last-step$suffix")"""
 
 
 def saves(facts: Facts) -> bool:
@@ -39,7 +39,14 @@ def before(facts: Facts) -> str:
 def in_epoch(facts: Facts) -> str:
     """What stands after each step."""
     every = facts.plan.training.checkpoint.every_steps
-    return fill(_EVERY_STEPS, every=str(every)) if every else ""
+    return fill(_EVERY_STEPS, every=str(every), **_way(facts)) if every else ""
+
+
+def _way(facts: Facts) -> dict[str, str]:
+    """What is saved: of a model that a function makes the weights alone, as its classes need not be Keras'."""
+    if facts.plan.model.python is not None:
+        return {"save": "save_weights", "suffix": ".weights.h5"}
+    return {"save": "save", "suffix": ".keras"}
 
 
 def at_end_of_epoch(facts: Facts) -> str:
@@ -56,5 +63,6 @@ def at_end_of_epoch(facts: Facts) -> str:
         monitor=monitor,
         key=literal(monitor),
         sign=">" if more_is_better(monitor) else "<",
+        **_way(facts),
     )
     return whole if settings.every_epochs > 1 else "\n".join(line.removeprefix("    ") for line in whole.split("\n"))

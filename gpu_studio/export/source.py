@@ -47,6 +47,11 @@ def source_of(data: Data, base: Path) -> Source:
     """What is known of the data; of a file, what its table of contents says. Raises ExportError."""
     if data.file is not None:
         return _file(located("data.file", data.file, base))
+    if data.python is not None:
+        raise ExportError(
+            f"What {data.python} returns is known once it has run, and a script is written without running anything: "
+            "save the arrays with numpy.savez, and name that file in data.file."
+        )
     entry = DATA[str(data.name)]
     values = entry.values(data.options)
     classes = values.get("classes", entry.classes)

@@ -2,7 +2,7 @@
 
 from gpu_studio.plan.files import load, loads, save
 from gpu_studio.plan.logical import LogicalDevice, logical_devices, replica_count, replicas, shares_of, visible_cards
-from gpu_studio.plan.machine import MIB, Card, Machine
+from gpu_studio.plan.machine import MIB, Card, CardUser, Machine
 from gpu_studio.plan.problems import PlanError, Problem
 from gpu_studio.plan.settings import with_settings, with_value
 from gpu_studio.plan.starter import starter
@@ -36,6 +36,7 @@ __all__ = [
     "VERSION",
     "BatchScope",
     "Card",
+    "CardUser",
     "Carve",
     "Checkpoint",
     "Data",

@@ -9,13 +9,27 @@ UUID_PREFIX = "GPU-"
 
 
 @dataclass(frozen=True, slots=True)
+class CardUser:
+    """A process that holds `used_mib` of a card, None where the driver does not tell; `user` if that is somebody else.
+
+    `command` is how a person would know it again, empty if it is no process of this host or container.
+    """
+
+    pid: int
+    used_mib: int | None = None
+    command: str = ""
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
     """One NVIDIA card. `index` counts in PCI bus order, as TensorFlow sees the cards when the plan hides none.
 
     Where CUDA_VISIBLE_DEVICES is set, it counts the cards named there, in their order, and there are no others.
 
     `total_mib` and `used_mib` are binary mebibytes; None is unknown, and `why_unknown` then says why. `reserved_mib`
-    is what the driver and the firmware keep for themselves; it is part of the total, and not of the used.
+    is what the driver and the firmware keep for themselves; it is part of the total, and not of the used. `users` are
+    those who hold it, where that was asked.
     """
 
     index: int
@@ -27,6 +41,7 @@ class Card:
     reserved_mib: int = 0
     asleep: bool = False
     why_unknown: str = ""
+    users: tuple[CardUser, ...] = ()
 
     @property
     def device(self) -> str:

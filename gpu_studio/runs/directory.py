@@ -93,7 +93,7 @@ class RunDirectory:
 
     @property
     def told_file(self) -> Path:
-        """Empty, and there once a window has told of its end, or was looked at then: no other one tells of it again."""
+        """There once its end was told: empty where a window did, or was looked at then; else a terminal did."""
         return self.path / "end-told"
 
     def exists(self) -> bool:

@@ -1,10 +1,24 @@
-"""What some events hold lists of: layers, where they were to be and were at work, and what devices held and did."""
+"""What some events hold lists of: devices, layers, where these were to be and were, what devices held and did."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
 import msgspec
+
+
+class LogicalDevice(msgspec.Struct, kw_only=True, frozen=True):
+    """What TensorFlow sees: `name` is `GPU:0`; `physical` the device it was carved from; `limit_mib` None: no limit.
+
+    `uuid` and `bus_id` (`0000:2d:00.0`) say which card that device is; None where it is none, or nobody told.
+    """
+
+    name: str
+    physical: str
+    limit_mib: int | None = None
+    description: str = ""
+    uuid: str | None = None
+    bus_id: str | None = None
 
 
 class Layer(msgspec.Struct, kw_only=True, frozen=True):

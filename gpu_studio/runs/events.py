@@ -17,6 +17,7 @@ from gpu_studio.runs.event_parts import Crossing as Crossing
 from gpu_studio.runs.event_parts import DeviceMemory as DeviceMemory
 from gpu_studio.runs.event_parts import DeviceTimes as DeviceTimes
 from gpu_studio.runs.event_parts import Layer as Layer
+from gpu_studio.runs.event_parts import LogicalDevice as LogicalDevice
 from gpu_studio.runs.event_parts import Mend as Mend
 from gpu_studio.runs.event_parts import PartRow as PartRow
 from gpu_studio.runs.event_parts import Stage as Stage
@@ -44,20 +45,6 @@ class Started(Event, tag="started", frozen=True):
     resumed_from: str | None = None
     from_epoch: int = 0
     from_step: int = 0
-
-
-class LogicalDevice(msgspec.Struct, kw_only=True, frozen=True):
-    """What TensorFlow sees: `name` is `GPU:0`; `physical` the device it was carved from; `limit_mib` None: no limit.
-
-    `uuid` and `bus_id` (`0000:2d:00.0`) say which card that device is; None where it is none, or nobody told.
-    """
-
-    name: str
-    physical: str
-    limit_mib: int | None = None
-    description: str = ""
-    uuid: str | None = None
-    bus_id: str | None = None
 
 
 class Devices(Event, tag="devices", frozen=True):
@@ -91,6 +78,18 @@ class Model(Event, tag="model", frozen=True):
     optimizer: str
     loss: str
     precision: str
+
+
+class Code(Event, tag="code", frozen=True):
+    """Python code of the user's own that this run runs: told before any of it has.
+
+    `part` is what it makes, `model` or `data`; `sha256` that of what the file held, in hex.
+    """
+
+    part: Literal["model", "data"]
+    file: str
+    function: str
+    sha256: str
 
 
 class Placement(Event, tag="placement", frozen=True):
@@ -242,6 +241,7 @@ AnyEvent = (
     Started
     | Devices
     | Model
+    | Code
     | Placement
     | Timeline
     | Communication

@@ -1,16 +1,22 @@
-"""The files that a plan names, looked at before a run is made from it: there, whole, and nothing pickled in them.
+"""The files that a plan names, looked at before a run is made from it: there, whole, allowed, no pickles in them.
 
-Only names and headers are read. Whether the arrays suit each other, and the model the data, the trainer says.
+Only names and headers are read, and Python files as text. Whether the arrays suit each other, and the model the data,
+the trainer says.
 """
 
 from __future__ import annotations
 
+import shlex
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from gpu_studio.plan import Plan, Problem
+from gpu_studio.plan.references import reference
+from gpu_studio.runs.code_reading import read_as_text
+from gpu_studio.runs.consent import Standing, allowances, code_files, read_code, standing
 from gpu_studio.runs.failures.nearest_file import hint
 from gpu_studio.runs.relocation import absolute
 
@@ -18,12 +24,69 @@ _Check = Callable[[zipfile.ZipFile], str]
 _KERAS_PARTS = {"config.json", "model.weights.h5"}
 
 
+@dataclass(frozen=True, slots=True)
+class ConsentProblem(Problem):
+    """A Python file at `path` that nobody has allowed as it is: the one problem that its user's word mends."""
+
+    path: Path
+    standing: Standing
+
+
 def file_problems(plan: Plan, folder: Path) -> list[Problem]:
     """What is wrong with the files that `plan` names; a relative one is looked for in `folder`."""
     return [
         *_problems("model.file", plan.model.file, folder, ".keras", _lacks_keras_parts),
         *_problems("data.file", plan.data.file, folder, ".npz", _holds_pickles),
+        *_code_problems("model.python", plan.model.python, folder),
+        *_code_problems("data.python", plan.data.python, folder),
     ]
+
+
+def consent_needed(plan: Plan, folder: Path) -> list[tuple[Path, Standing]]:
+    """The Python files of `plan` that its user has not allowed as they are now; those that cannot be read left out."""
+    found: list[tuple[Path, Standing]] = []
+    for path in code_files(plan, folder):
+        try:
+            said = standing(path, read_code(path))
+        except (OSError, ValueError):
+            continue
+        if said is not Standing.ALLOWED:
+            found.append((path, said))
+    return found
+
+
+def _code_problems(field: str, text: str | None, folder: Path) -> Iterator[Problem]:
+    named = reference(text) if text else None
+    if named is None:
+        return
+    path, shown = absolute(named.file, folder), f'"{text}"'
+    try:
+        code = read_code(path)
+    except FileNotFoundError:
+        yield Problem(field, shown, f"there is no such file: {path} is where it was looked for{hint(path)}")
+    except (OSError, ValueError) as error:
+        yield Problem(field, shown, f"it cannot be read: {getattr(error, 'strerror', None) or error}")
+    else:
+        yield from _problems_of_code(field, shown, path, named.function, code)
+
+
+def _problems_of_code(field: str, shown: str, path: Path, function: str, code: bytes) -> Iterator[Problem]:
+    found = read_as_text(code)
+    wrong = found.problem or found.lacks(function)
+    said = standing(path, code)
+    if wrong:
+        yield Problem(field, shown, wrong)
+    elif said is not Standing.ALLOWED:
+        yield ConsentProblem(field, shown, _ask_for_consent(path, said), path, said)
+
+
+def _ask_for_consent(path: Path, said: Standing) -> str:
+    if problem := allowances().problem:
+        return problem
+    how = f"read it, then allow it (gpu-studio code allow {shlex.quote(str(path))})"
+    if said is Standing.CHANGED:
+        return f"{path.name} has changed since it was allowed, and it may do whatever you may: {how}"
+    return f"nothing of {path.name} has been run yet, and it may do whatever you may: {how}"
 
 
 def _problems(field: str, name: str | None, folder: Path, kind: str, check: _Check) -> Iterator[Problem]:

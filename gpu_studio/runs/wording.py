@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 
 UNKNOWN = "–"
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -22,6 +23,14 @@ def duration(seconds: float | None) -> str:
 def spent(seconds: float) -> str:
     """Write a time that may be of any length: as `span` below a second, as `duration` from there on."""
     return span(seconds) if 0 < seconds < 0.95 else duration(seconds)
+
+
+def moment(seconds: float) -> str:
+    """When something was, in local time: `14:02` today, else with the date, and with the year if it was another."""
+    then, now = datetime.fromtimestamp(seconds).astimezone(), datetime.now().astimezone()
+    if then.date() == now.date():
+        return f"{then:%H:%M}"
+    return f"{then:%d %b %H:%M}" if then.year == now.year else f"{then:%d %b %Y}"
 
 
 def size(amount: float | None) -> str:

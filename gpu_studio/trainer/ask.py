@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from gpu_studio.trainer.errors import TrainerError
+
 QUESTIONS = {
     "devices": "gpu_studio.trainer.answers.devices",
     "data": "gpu_studio.trainer.answers.data",
@@ -55,7 +57,7 @@ def _answer(chosen: argparse.Namespace, say: Say) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001  (whatever TensorFlow raises, the asker must learn of it)
-        say({"error": f"{type(error).__name__}: {error}"})
+        say({"error": error.message if isinstance(error, TrainerError) else f"{type(error).__name__}: {error}"})
         return FAILED
     say({"answer": answer, "lasting": lasting})
     return ANSWERED

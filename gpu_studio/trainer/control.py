@@ -22,6 +22,7 @@ class Control:
 
     *Stop now* does not wait for the loop: `stop_now` is called on the listening thread, and is to end the process.
     So is `abandon`, once `is_gone` says that the run's folder is gone: nobody could see or stop the run any more.
+    And while `is_out_of_hand` says that the loop may never be reached again, *stop* is *stop now*.
     """
 
     def __init__(
@@ -30,9 +31,11 @@ class Control:
         stop_now: Callable[[], None],
         is_gone: Callable[[], bool] = lambda: False,
         abandon: Callable[[], None] = lambda: None,
+        is_out_of_hand: Callable[[], bool] = lambda: False,
     ) -> None:
         self._commands = CommandReader(run.commands_file)
         self._stop_now, self._is_gone, self._abandon = stop_now, is_gone, abandon
+        self._is_out_of_hand = is_out_of_hand
         self._wishes: set[Wish] = set()
         self._changed = threading.Condition()
         self._over = threading.Event()
@@ -86,6 +89,8 @@ class Control:
             if looks % LOOKS_A_CHECK == 0 and self._is_gone():
                 self._abandon()
             self._hear()
+            if self.stopping and self._is_out_of_hand():
+                self._stop_now()
 
     def _hear(self) -> None:
         try:

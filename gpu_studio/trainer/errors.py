@@ -38,6 +38,19 @@ class PlanRefused(TrainerError):  # noqa: N818  (read as a sentence: the plan is
     kind = "plan"
 
 
+class UserCodeError(TrainerError):
+    """Python code of the user's own may not run, or stopped, or gave what training cannot use.
+
+    `trace` is the traceback from that code's own first line on; empty where none of it was running.
+    """
+
+    kind = "user_code"
+
+    def __init__(self, message: str, suggestions: Sequence[str] = (), trace: str = "") -> None:
+        super().__init__(message, suggestions)
+        self.trace = trace
+
+
 class NotFiniteError(TrainerError):
     """The loss of the step numbered `step` (from 0), in `epoch` (from 1), is no finite number."""
 

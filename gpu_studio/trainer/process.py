@@ -15,7 +15,7 @@ from gpu_studio.runs.event_writer import EventWriter
 from gpu_studio.runs.events import Finished, Started, StateChanged
 from gpu_studio.runs.inheritance import resumed_from
 from gpu_studio.runs.lock import take
-from gpu_studio.trainer import environment
+from gpu_studio.trainer import environment, user_code
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.ending import Ending
 from gpu_studio.trainer.errors import TrainerError
@@ -39,6 +39,7 @@ def train(run: RunDirectory) -> int:
         stop_now=lambda: _stop_now(writer, ending, reached, time.perf_counter() - began),
         is_gone=lambda: lock.deleted and not run.exists(),
         abandon=_abandon,
+        is_out_of_hand=user_code.under_way,
     )
     scene = Scene(run, tell=writer.write, hurried=lambda: control.stopping)
     try:
@@ -64,6 +65,8 @@ def _train(run: RunDirectory, writer: EventWriter, control: Control, reached: Re
     scene.plan = todo = _plan_of(run)
     writer.write(_started(run, todo))
     writer.write(StateChanged(state="starting"))
+    for code in user_code.codes_of(todo, scene.base):
+        writer.write(code)
     environment.settle(todo)
     # Imported here: TensorFlow reads the environment once, while it is imported.
     from gpu_studio.trainer.training import train_plan

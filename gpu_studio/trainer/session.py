@@ -12,8 +12,9 @@ import numpy as np
 import tensorflow as tf
 
 from gpu_studio.plan import Placed, Plan
+from gpu_studio.plan.references import reference
 from gpu_studio.runs import events
-from gpu_studio.trainer import batches, devices, keras_objects, memory, precision, strategies, telemetry
+from gpu_studio.trainer import batches, devices, keras_objects, memory, precision, strategies, telemetry, user_code
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset, Split, load_data
 from gpu_studio.trainer.errors import TrainerError
@@ -54,7 +55,13 @@ class Session:
 
     def identity(self) -> dict[str, Any]:
         """What must be the same for a checkpoint to go on in mid-epoch: the order of the data."""
-        return {"samples_per_epoch": self.cut.samples, "seed": self.plan.training.seed, "data": self.dataset.name}
+        made_by = {code.part: code.sha256 for code in user_code.codes_of(self.plan, Path())}
+        return {
+            "samples_per_epoch": self.cut.samples,
+            "seed": self.plan.training.seed,
+            "data": self.dataset.name,
+            "data_code": made_by.get("data"),
+        }
 
     def training_stream(self, epoch: int, offset: int) -> Any:
         """An iterator over the training batches from `offset` samples into epoch `epoch` (from 0) on."""
@@ -160,7 +167,7 @@ def _model_event(session: Session) -> events.Model:
     plan, dataset, cut = session.plan, session.dataset, session.cut
     first = cut.parts()[: cut.replicas]
     return events.Model(
-        name=plan.model.name or plan.model.file or session.model.name,
+        name=_model_name(plan) or session.model.name,
         parameters=session.model.count_params(),
         trainable=sum(int(np.prod(v.shape)) for v in session.model.trainable_variables),
         layers=[_layer(layer) for layer in session.model.layers],
@@ -176,6 +183,11 @@ def _model_event(session: Session) -> events.Model:
         loss=session.program.loss.name,
         precision=session.policy,
     )
+
+
+def _model_name(plan: Plan) -> str | None:
+    named = reference(plan.model.python) if plan.model.python else None
+    return f"{named.file_name}:{named.function}" if named else plan.model.name or plan.model.file
 
 
 def _layer(layer: Any) -> events.Layer:

@@ -74,6 +74,9 @@ class LatePages:
         page.resume_requested.connect(lambda path: window.runs.resume(RunDirectory(Path(path))))
         page.resuming.connect(lambda path, name: window.runs.resume(RunDirectory(Path(path)), name))
         page.mend_requested.connect(lambda path, mend: window.run_plans.open_mended(RunDirectory(Path(path)), mend))
+        page.details.desk.once_allowed = window.consent.obtain_for_run
+        page.outcome.source_pressed.connect(window.run_plans.open_part)
+        page.outcome.allow_pressed.connect(lambda path: window.consent.ask(path, page.look_again))
         page.told.connect(window.notice.say)
         page.runs_wanted.connect(lambda: window.show_page("runs"))
         page.plan_wanted.connect(lambda: window.show_page("plan"))

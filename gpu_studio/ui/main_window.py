@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from PySide6.QtCore import QByteArray, QSize, Qt
+from PySide6.QtCore import QByteArray, QEvent, QSize, Qt
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QIcon, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
@@ -14,6 +14,7 @@ from gpu_studio.plan import Plan
 from gpu_studio.resource_files import resource
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.ui.action_set import ActionSet
+from gpu_studio.ui.control.code_consent import CodeConsent
 from gpu_studio.ui.control.plan_files import PlanFiles
 from gpu_studio.ui.control.queue_control import QueueControl
 from gpu_studio.ui.control.quitting import Quitting
@@ -149,6 +150,7 @@ class MainWindow(QMainWindow):
     # How it is made
 
     def _make_handlers(self, runs_dir: Path, trainer: Sequence[str] | None) -> None:
+        self.consent: CodeConsent = CodeConsent(self)
         self.runs: RunControl = RunControl(self, runs_dir, trainer)
         self.run_plans: RunPlans = RunPlans(self)
         self.queue: QueueControl = QueueControl(self, runs_dir)
@@ -197,6 +199,7 @@ class MainWindow(QMainWindow):
             teller.told.connect(self.notice.say)
             teller.failed.connect(lambda text: self.notice.say(text, "bad"))
         self.inventory.changed.connect(self.plan_files.offer_starter)
+        self.facts.consent_wanted.connect(self.consent.ask)
         self.runs.started.connect(self.run_ends.watch.add)
         self.runs.started.connect(self.show_run)
 
@@ -228,12 +231,18 @@ class MainWindow(QMainWindow):
         self.setFocus()
         self._settling.begin()
 
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """See, once the window is used again, whether the plan's files were changed in another one."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
+            self.readiness.look_again()
+
     def _settle(self) -> None:
         """Do what the first painted window need not wait for."""
         self.status_line.show_tensorflow()
         self.run_list.page.reader.tidy()
         self.queue.attend()
-        self.run_ends.watch.look()
+        self.run_ends.begin()
         _ = self.train_page
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name

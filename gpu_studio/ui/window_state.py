@@ -25,6 +25,7 @@ NOT_LIVE = "The run that is shown has ended"
 BEGINNING = "A run is just being started"
 NO_RUN_IN_HAND = "Show a run, or select one on the Runs page"
 NOT_RESUMING = "The open plan goes on with no run"
+NOTHING_TO_ALLOW = "The open plan names no Python file that is not allowed"
 
 
 class WindowState(QObject):
@@ -77,6 +78,8 @@ class WindowState(QObject):
         none = "" if document.plan is not None else "There is no plan yet: the machine is being looked at"
         for name in ("save_plan", "save_plan_as", "copy_plan", "copy_python", "export_python", "compare_plan"):
             window.actions_.allow(name, none)
+        no_code = "" if window.readiness.not_allowed else NOTHING_TO_ALLOW
+        window.actions_.allow("allow_code", no_code)
         self._allow_train()
         title = document.plan.name if document.plan else "GPU Studio"
         window.setWindowTitle(f"{title}[*] — GPU Studio" if document.plan else title)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from real_runs import PATIENCE_S, PLAN, ended, eventually, fake_trainer, start
+from real_runs import PATIENCE_S, PLAN, ended, eventually, fake_trainer, start, training
 
 from gpu_studio import hardware
 from gpu_studio.cli import main
@@ -21,8 +21,9 @@ from gpu_studio.plan import Machine, save
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.launch import TRAINER_VARIABLE, trainer_environment
 from gpu_studio.runs.lock import held, holder
+from gpu_studio.runs.queueing.queue import Queue
 
-__all__ = ["ended", "start"]
+__all__ = ["ended", "start", "training"]
 
 COMMAND = [sys.executable, "-m", "gpu_studio"]
 
@@ -77,7 +78,7 @@ def gpu_studio_process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     """A machine with four cores and no card, without asking NVML each time."""
     found = Machine(cpu_cores=4, memory_mib=8192, why_no_cards="there is no NVIDIA driver")
-    monkeypatch.setattr(hardware, "inventory", lambda: found)
+    monkeypatch.setattr(hardware, "inventory", lambda **_options: found)
     return found
 
 
@@ -94,6 +95,16 @@ def trainer(monkeypatch: pytest.MonkeyPatch, runs_dir: Path) -> Iterator[Callabl
         if living := holder(run.lock_file):
             os.kill(living.pid, signal.SIGKILL)
             eventually(partial(_is_free, run.lock_file), "the end of the trainer")
+
+
+@pytest.fixture
+def queue(runs_dir: Path, trainer: Callable[..., None]) -> Iterator[Queue]:
+    """The queue. Whoever works it off at the end has nothing left to do, and is waited for."""
+    there = Queue(runs_dir)
+    yield there
+    for entry in there.entries():
+        there.drop(entry.id)
+    eventually(lambda: not there.has_runner, "the end of the runner")
 
 
 def _is_free(lock_file: Path) -> bool:

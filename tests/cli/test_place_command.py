@@ -6,6 +6,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import fake_place_asker
@@ -130,6 +131,17 @@ def test_that_the_plan_is_written_with_its_layers_placed(gpu_studio, plan, machi
     assert written.strategy == "placed"
     assert written.placed is not None
     assert (set(written.placed.layers), written.placed.micro_batches) == (set(NAMES), 4)
+
+
+def test_that_a_plan_written_elsewhere_still_names_its_own_files(gpu_studio, machine, asked, tmp_path) -> None:
+    code, path, target = tmp_path / "own.py", tmp_path / "own.plan.toml", tmp_path / "other" / "placed.plan.toml"
+    code.write_text("def build(): ...\n", "utf-8")
+    save(replace(PLAN, model=Model(python="own.py:build")), path)
+    target.parent.mkdir()
+    for written, named in ((target, f"{code}:build"), (tmp_path / "placed.plan.toml", "own.py:build")):
+        answer = gpu_studio("place", path, "--allow-code", "--to", written)
+        assert answer.code == 0, answer.err
+        assert load(written).model.python == named
 
 
 def test_that_a_file_that_is_there_is_replaced_by_force_only(gpu_studio, plan, machine, asked, tmp_path) -> None:

@@ -18,20 +18,9 @@ from gpu_studio.plan import MIB, Plan, load, save, with_settings
 from gpu_studio.runs import lock
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.queueing import queue_process
-from gpu_studio.runs.queueing.queue import Queue
 from gpu_studio.runs.queueing.queue_entry import noted_in
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.state import is_live, state_of
-
-
-@pytest.fixture
-def queue(runs_dir, trainer):
-    """The queue. Whoever works it off at the end has nothing left to do, and is waited for."""
-    queue = Queue(runs_dir)
-    yield queue
-    for entry in queue.entries():
-        queue.drop(entry.id)
-    eventually(lambda: not queue.has_runner, "the end of the runner")
 
 
 @pytest.fixture
@@ -47,6 +36,10 @@ def run_here(queue, machine, trainer) -> Callable[..., list[str]]:
         return said
 
     return run
+
+
+def waits(queue) -> dict[str, str]:
+    return {entry: wait.text for entry, wait in queue.waits().items()}
 
 
 def names(queue) -> list[str]:
@@ -98,13 +91,13 @@ def test_that_a_plan_that_cannot_be_trained_any_more_is_held_and_the_next_goes_o
 
 def test_that_a_card_is_waited_for_until_it_has_the_memory(queue, machine, trainer, runs_dir):
     sliced = on_card("one", "GPU:1")
-    waiting = queue.add(sliced, runs_dir, predicted={"GPU:1": 3 * 1024 * MIB})
+    queue.add(sliced, runs_dir, predicted={"GPU:1": 3 * 1024 * MIB})
     free = iter([1024, 1024, 3072, 3072, 3072])
     told: list[str] = []
 
     def found():
         left = next(free)
-        told.append(queue.waits().get(waiting.id, ""))
+        told.extend(wait.text for wait in queue.waits().values())
         card = TWO_CARDS.cards[1]
         return replace(TWO_CARDS, cards=(TWO_CARDS.cards[0], replace(card, used_mib=card.usable_mib - left)))
 
@@ -127,7 +120,7 @@ def test_that_two_plans_on_two_cards_train_at_the_same_time_and_two_on_one_do_no
     a, _ = reversed(directories(runs_dir))
     assert started(runs_dir) == ["a", "c"]
     assert is_live(a)
-    assert queue.waits() == {queue.entries()[0].id: f"waits for {a.id} on GPU:0"}
+    assert waits(queue) == {queue.entries()[0].id: f"waits for {a.id} on GPU:0"}
     for process in runner._processes:
         getattr(process, "process", process).kill()
         getattr(process, "process", process).wait(PATIENCE_S)
@@ -142,7 +135,7 @@ def test_that_a_plan_that_waits_for_two_cards_is_not_overtaken_on_the_one_that_i
     runner._step()
     [a] = directories(runs_dir)
     expected = (f"waits for {a.id} on GPU:0", "waits for its turn on GPU:1, after both")
-    assert queue.waits() == dict(zip(waiting, expected, strict=True))
+    assert waits(queue) == dict(zip(waiting, expected, strict=True))
     for process in runner._processes:
         getattr(process, "process", process).kill()
         getattr(process, "process", process).wait(PATIENCE_S)

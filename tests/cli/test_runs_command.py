@@ -3,21 +3,11 @@ from __future__ import annotations
 import signal
 
 import pytest
-from real_runs import PATIENCE_S, eventually, has_trained, told
+from real_runs import PATIENCE_S, told
 
 from gpu_studio.cli.runs import run_actions
 from gpu_studio.runs.events import Checkpoint, StateChanged
 from gpu_studio.runs.state import is_live
-
-
-@pytest.fixture
-def training(start):
-    def start_training(*flags):
-        launched = start("--hold-at", "2", *flags)
-        eventually(has_trained(launched, 2))
-        return launched
-
-    return start_training
 
 
 def test_that_no_runs_are_no_error(gpu_studio, runs_dir):

@@ -17,6 +17,7 @@ from gpu_studio import plan as plans
 from gpu_studio.cli.train import following
 from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.checkpoints import checkpoints
+from gpu_studio.runs.end_told import is_told
 from gpu_studio.runs.state import is_live, state_of
 
 
@@ -41,6 +42,7 @@ def test_that_training_is_told_by_a_line_for_each_epoch(gpu_studio, plan_file, m
     assert [line.split("  ")[0] for line in lines if line.startswith("epoch")] == ["epoch 1/2", "epoch 2/2"]
     assert "val_loss 0.2000" in answer.out
     assert lines[-1].startswith("finished after ")
+    assert not run.told_file.exists()  # nobody need have looked: a window is to tell of it
 
 
 def test_that_json_is_the_events_as_they_stand_in_the_file(gpu_studio, plan_file, machine, trainer, runs_dir):
@@ -239,13 +241,14 @@ def terminal(gpu_studio_process):
 def test_that_a_terminal_shows_progress_that_moves_and_passes_ctrl_c_on(terminal, plan_file, trainer, the_run):
     trainer("--hold-at", "2")
     process, screen = terminal("train", plan_file)
-    the_run()
+    run = the_run()
     shown = _read_terminal_until(screen, "peak 2.0 MiB")
     for text in ("epoch 1/2", "20 %", "samples/s", "CPU:0"):
         assert text in shown
     os.write(screen, b"\x03")
     assert "Ctrl+C again" in _read_terminal_until(screen, "Go on with")
     assert process.wait(PATIENCE_S) == 3
+    assert (run.told_file.exists(), is_told(run)) == (True, False)
 
 
 def test_that_closing_the_terminal_leaves_the_run_alive(terminal, plan_file, trainer, the_run):

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warm_python
 from fault_matrix import Fault
 from fault_windows import Open, held, kill, runs, said, shown, taken
 from PySide6.QtCore import Qt
 from real_runs import Start, start, told
 
-from gpu_studio.cli import exit_codes
-from gpu_studio.plan import Data, Model, Plan, Training, save
+from gpu_studio.plan import Data, Model, Plan, Training
 from gpu_studio.runs import lock
+from gpu_studio.runs.consent import allow_file
 from gpu_studio.runs.failures import kernel
-from gpu_studio.runs.launch import Launched
+from gpu_studio.runs.launch import Launched, launch
 
 __all__ = ["held", "runs", "start"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
@@ -78,14 +78,26 @@ def test_that_a_death_in_native_code_or_at_the_start_is_told_in_words(
     fault.kept(len(told(launched)), taken(live))
 
 
-def test_that_code_of_one_s_own_is_refused_before_anything_is_run(tmp_path: Path, runs: Path, fault: Fault) -> None:
-    fault.is_about("import error in code of one's own", "refused with nothing run: such code is not taken yet")
-    save(Plan(name="mine", model=Model(python="models.py:build"), data=Data(name="digits")), tmp_path / "a.plan.toml")
-    (tmp_path / "models.py").write_text("import nowhere\n")
-    command = [sys.executable, "-m", "gpu_studio", "train", str(tmp_path / "a.plan.toml"), "--runs-dir", str(runs)]
+def test_that_an_import_error_in_code_of_one_s_own_is_told_with_its_line_and_how_to_install_it(
+    qtbot, open_window: Open, runs: Path, tmp_path: Path, fault: Fault
+) -> None:
+    fault.is_about(
+        "import error in code of one's own", "failed; names the file, the line and the module, and how to install it"
+    )
+    models = tmp_path / "models.py"
+    models.write_text("import keras\n\nimport nowhere\n\n\ndef build():\n    return nowhere.model()\n")
+    allow_file(models, models.read_bytes())
+    plan = Plan(name="mine", model=Model(python="models.py:build"), data=Data(name="digits"))
+    window = open_window()
+    launched = launch(plan, runs, base=tmp_path, trainer=warm_python.command("gpu_studio.trainer"))
     with fault.noticed():
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert ended.returncode == exit_codes.REFUSED
-    assert "model.python" in ended.stderr
-    assert "model.keras" in ended.stderr
-    assert not list(runs.iterdir())
+        window.show_run(launched.directory)
+        live = shown(qtbot, window, "failed")
+    assert launched.process.wait(10) == 1
+    assert said(window) == f"models.py needs the module nowhere (line 3), which is not installed for {sys.executable}."
+    assert f"{sys.executable} -m pip install nowhere" in window.train_page.outcome.suggestions.text()
+    assert live.history.failure is not None
+    assert live.history.failure.traceback.startswith(
+        f'Traceback (most recent call last):\n  File "{models}", line 3, in <module>\n    import nowhere\n'
+    )
+    fault.kept(len(told(launched)), taken(live))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from plan_bench import type_over
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
@@ -19,18 +20,12 @@ LONG_MS = 120_000
 ALT, CTRL = Qt.KeyboardModifier.AltModifier, Qt.KeyboardModifier.ControlModifier
 
 
-def type_into(qtbot, field, text: str) -> None:
-    field.setFocus()
-    qtbot.keyClick(field, Qt.Key.Key_A, CTRL)
-    qtbot.keyClicks(field, text)
-
-
 def decide(qtbot, window: MainWindow) -> None:
     """Two logical CPUs, mirrored over both, their gradients by hierarchical copy: all of it by keys."""
     page = window.plan_page
-    type_into(qtbot, page.training.epochs, "1")
+    type_over(page.training.epochs, "1")
     qtbot.keyClick(window, Qt.Key.Key_1, ALT)
-    type_into(qtbot, page.workspace.editor("Devices").cpu.count, "2")
+    type_over(page.workspace.editor("Devices").cpu.count, "2")
     tiles = page.distribution.buttons
     tiles["mirrored"].setFocus()
     qtbot.keyClick(tiles["mirrored"], Qt.Key.Key_Left)

@@ -19,6 +19,7 @@ from training_runs import Finished, small_plan, trained
 
 from gpu_studio.plan import Plan
 from gpu_studio.runs import events
+from gpu_studio.runs.consent import allow_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -180,6 +181,37 @@ x = keras.layers.BatchNormalization()(x)
 x = keras.layers.Dropout(0.2)(x)
 x = keras.layers.ActivityRegularization(l2=0.001)(x)
 keras.Model(inputs, keras.layers.Dense(10, "softmax")(x)).save("mine.keras")
+"""
+
+
+def test_that_a_model_of_a_function_of_one_s_own_trains_with_what_stands_beside_it(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "nets" / "activation.txt").write_text("softmax")
+    own = tmp_path / "nets" / "own_models.py"
+    own.write_text(_OWN_MODEL)
+    allow_file(own, own.read_bytes())
+    settings = (f"model.python={own}:build", "model.options={ units = 12 }", "training.batch_size=301")
+    check(small_plan(*settings), tmp_path, request)
+
+
+_OWN_MODEL = """
+import keras
+
+class Net(keras.Model):
+    def __init__(self, units, outputs, activation):
+        super().__init__()
+        self.parts = [keras.layers.Flatten(), keras.layers.Dense(units, "relu")]
+        self.last = keras.layers.Dense(outputs, activation)
+
+    def call(self, x):
+        for part in self.parts:
+            x = part(x)
+        return self.last(x)
+
+def build(outputs, units):
+    return Net(units, outputs, open("activation.txt").read())
 """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -52,8 +53,18 @@ def test_that_what_no_script_can_do_is_said(settings, said):
 
 def test_that_sources_of_a_later_version_are_refused():
     plan = small_plan()
-    assert "model.python" in refusal(replace(plan, model=Model(python="models.py:build")))
     assert "data.folder" in refusal(replace(plan, data=Data(folder="images")))
+
+
+def test_that_what_only_the_user_s_code_could_tell_is_said():
+    plan = small_plan()
+    assert "What data.py:load returns is known once it has run" in refusal(
+        replace(plan, data=Data(python="data.py:load"))
+    )
+    own = replace(plan, model=Model(python="m.py:build"))
+    assert "model from a file" in refusal(replace(own, distribution=small_plan(PLACED, FLAT).distribution))
+    dated = replace(plan, model=Model(python="m.py:build", options={"day": date(2026, 1, 1)}))
+    assert "no script can spell" in refusal(dated)
 
 
 def test_that_accumulation_on_one_replica_is_no_reason_to_refuse():

@@ -51,20 +51,46 @@ def test_that_an_unknown_name_is_refused_with_the_nearest():
     assert problems[1].startswith('data.name is "minst": did you mean mnist?')
 
 
-@pytest.mark.parametrize(
-    ("model", "data", "field"),
-    [
-        (Model(python="m.py:build"), DIGITS, "model.python"),
-        (MLP, Data(python="d.py:load"), "data.python"),
-        (MLP, Data(folder="images"), "data.folder"),
-    ],
-)
-def test_that_a_source_of_a_later_version_is_refused_in_a_plain_sentence(model, data, field):
-    problems = said_of(model, data)
+def test_that_a_source_of_a_later_version_is_refused_in_a_plain_sentence():
+    problems = said_of(MLP, Data(folder="images"))
 
     assert len(problems) == 1
-    assert problems[0].startswith(f"{field} is ")
+    assert problems[0].startswith("data.folder is ")
     assert "this source comes with a later version of GPU Studio; until then save" in problems[0]
+
+
+@pytest.mark.parametrize("text", ["models.py:build_model", "/a b/m.py:f", "a:b/models.py:build", "~/m.PY:_f", "ä.py:ö"])
+def test_that_a_function_in_a_python_file_is_a_source(text):
+    assert said_of(Model(python=text), Data(python=text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ":",
+        "models.py",
+        "models.py:",
+        ":build",
+        ".py:f",
+        "models:build",
+        "m.py:f()",
+        "m.py:class",
+        "m.py:a.b",
+        "m\n.py:f",
+    ],
+)
+def test_that_what_names_no_function_is_told_how_to(text):
+    problems = said_of(Model(python=text), Data(python=text))
+
+    assert [problem.partition(" is ")[0] for problem in problems] == ["model.python", "data.python"]
+    assert problems[0].endswith('write the file and the name of a function in it, as "models.py:build_model".')
+
+
+def test_that_options_go_with_a_function_whatever_they_are():
+    options = {"hidden": -1, "any name": [{"deep": 1.5}], "width": "wide"}
+
+    assert said_of(Model(python="m.py:build", options=options), Data(python="d.py:load", options=options)) == []
 
 
 @pytest.mark.parametrize("file", ["net.h5", "", "net\n.keras", "net.keras/"])

@@ -1,3 +1,3 @@
-from real_runs import ended, start
+from real_runs import ended, start, training
 
-__all__ = ["ended", "start"]
+__all__ = ["ended", "start", "training"]

@@ -11,7 +11,7 @@ from lane_plans import placed_plan
 from made_placements import mlp_placement, mlp_timeline
 from made_runs import Script, make_run, tell
 
-from gpu_studio.plan import Checkpoint, Placed, Plan, save
+from gpu_studio.plan import Checkpoint, Model, Placed, Plan, save
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.results.measured_steps import MeasuredSteps, what_a_step_depends_on
 
@@ -77,11 +77,14 @@ def test_that_what_changes_no_step_does_not_matter() -> None:
     assert what_a_step_depends_on(same, HERE) == what_a_step_depends_on(PLAN, Path("/elsewhere"))
 
 
-def test_that_a_model_file_that_was_changed_since_the_run_is_another_model(runs_dir: Path, tmp_path: Path) -> None:
-    file = tmp_path / "model.keras"
+@pytest.mark.parametrize(("key", "name", "text"), [("file", "own.keras", "{}"), ("python", "own.py", "{}:build")])
+def test_that_a_model_file_that_was_changed_since_the_run_is_another_model(
+    runs_dir: Path, tmp_path: Path, key: str, name: str, text: str
+) -> None:
+    file = tmp_path / name
     file.write_bytes(b"")
-    plan = replace(PLAN, model=replace(PLAN.model, name=None, file="model.keras"))
-    run = ran(runs_dir, replace(plan, model=replace(plan.model, file=str(file))))
+    plan = replace(PLAN, model=Model(**{key: text.format(name)}))
+    run = ran(runs_dir, replace(plan, model=Model(**{key: text.format(file)})))
     os.utime(file, (1, 1))
     assert MeasuredSteps(runs_dir).newest(plan, tmp_path) is not None
     os.utime(run.plan_file, (0, 0))

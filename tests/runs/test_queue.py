@@ -13,6 +13,7 @@ from real_runs import PLAN, eventually
 from gpu_studio.plan import PlanError
 from gpu_studio.runs import catalogue, lock
 from gpu_studio.runs.queueing.queue import Queue, QueueError
+from gpu_studio.runs.queueing.queue_entry import Wait
 from gpu_studio.runs.queueing.queue_process import ensure_runner
 
 
@@ -114,11 +115,16 @@ def test_that_files_which_cannot_be_made_out_are_passed_over(queue: Queue, spoil
 
 def test_that_what_is_waited_for_is_written_only_where_it_is_new(queue: Queue) -> None:
     (first,) = add(queue, "a")
-    queue.tell({first: "waits for x"})
-    assert queue.waits() == {first: "waits for x"}
+    queue.tell({first: "waits for x: 1 free"})
+    told = queue.waits()[first]
+    assert (told.text, told.what) == ("waits for x: 1 free", "waits for x")
     before = (queue.folder / "waits.json").stat().st_ino
-    queue.tell({first: "waits for x"})
+    queue.tell({first: "waits for x: 1 free"})
     assert (queue.folder / "waits.json").stat().st_ino == before
+    queue.tell({first: "waits for x: 2 free"})  # it goes on waiting for the same
+    assert queue.waits() == {first: Wait("waits for x: 2 free", told.since)}
+    queue.tell({first: "waits for y"})
+    assert queue.waits()[first].since > told.since
 
 
 def test_that_every_change_gives_another_version(queue: Queue) -> None:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from made_machines import TWO_CARDS, WITHOUT_CARDS
 from real_runs import PLAN
 
-from gpu_studio.plan import MIB, Machine, with_settings
-from gpu_studio.runs.queueing.queue_choice import Occupant, Waiting, first_to_start, in_words, waits_for
+from gpu_studio.plan import MIB, CardUser, Machine, with_settings
+from gpu_studio.runs.queueing.queue_choice import Occupant, Waiting, first_to_start, in_words, never_fits, waits_for
+from gpu_studio.runs.queueing.queue_entry import Wait
 from gpu_studio.runs.queueing.queue_needs import WHOLE_CARD, Need, needs_of
 
 GIB = 1024 * MIB
@@ -71,6 +72,36 @@ def test_that_the_words_name_the_card_the_need_and_what_is_free() -> None:
     assert in_words(needs) == "1.0 GiB on GPU:0, 3.0 GiB on GPU:1"
 
 
+def test_that_who_holds_the_memory_is_named_with_what_each_has_and_a_run_by_its_id() -> None:
+    users = (
+        CardUser(4312, 18_637, "python train.py", "anna"),
+        CardUser(99, 3072, "python -m gpu_studio.trainer"),
+        CardUser(911, 410, "Xorg"),
+        CardUser(912),
+    )
+    busy = replace(with_free(2048, 1229).cards[1], users=users)
+    machine = replace(TWO_CARDS, cards=(TWO_CARDS.cards[0], busy))
+    mine = Occupant("digits-1", frozenset({"GPU:1"}), holds=False, pid=99)
+    said = waits_for((Need("GPU:1", 3 * GIB),), machine, (mine,))
+    assert said == (
+        "waits for 3.0 GiB on GPU:1: 1.2 GiB free; held by python train.py 4312 of anna (18.2 GiB), digits-1 (3.0 GiB),"
+        " 2 others"
+    )
+    assert Wait(said).what == "waits for 3.0 GiB on GPU:1"
+    hidden = replace(machine, cards=(TWO_CARDS.cards[0], replace(busy, users=(CardUser(7),))))
+    assert waits_for((Need("GPU:1", 3 * GIB),), hidden, ()).endswith("1.2 GiB free; held by process 7")
+
+
+def test_that_a_plan_that_needs_more_than_a_card_has_in_all_is_told_that_it_never_fits() -> None:
+    usable = TWO_CARDS.cards[1].usable_mib
+    assert never_fits((Need("GPU:0", GIB), Need("GPU:1", usable * MIB)), with_free(0, 0)) == ""
+    assert never_fits((Need("GPU:1", 30 * GIB),), TWO_CARDS) == "needs 30.0 GiB on GPU:1, which has 23.7 GiB in all"
+    unknown = replace(TWO_CARDS, cards=(replace(TWO_CARDS.cards[0], total_mib=None),))
+    assert [never_fits((need,), unknown) for need in (Need("GPU:0", 99 * GIB), Need("GPU:7", GIB), Need(CPU))] == [
+        ""
+    ] * 3
+
+
 def test_that_a_run_which_holds_the_card_is_waited_for_whatever_is_free() -> None:
     needs = needs_of(SLICED, TWO_CARDS, {"GPU:0": GIB})
     queued = Occupant("queued", frozenset({"GPU:1"}), holds=True)
@@ -97,9 +128,10 @@ def test_that_every_strategy_needs_something_of_each_device_that_works(strategy:
     assert needs_of(plan, TWO_CARDS, {})
 
 
-def waiting(name: str, *devices: str, now: bool = False) -> Waiting:
+def waiting(name: str, *devices: str, now: bool = False, lets_pass: bool = False) -> Waiting:
     """An entry that needs a GiB of each of these cards, or the CPU."""
-    return Waiting(name, name, tuple(Need(device, None if device == CPU else GIB) for device in devices), now)
+    needs = tuple(Need(device, None if device == CPU else GIB) for device in devices)
+    return Waiting(name, name, needs, now, lets_pass)
 
 
 def busy(*runs: Waiting) -> list[Occupant]:
@@ -123,6 +155,16 @@ def test_that_a_card_which_nobody_before_waits_for_is_for_whoever_is_next() -> N
     mine, later, free = waiting("mine", "GPU:0"), waiting("later", "GPU:0"), waiting("free", "GPU:1")
     chosen, waits = first_to_start([mine, later, free], TWO_CARDS, busy(waiting("first", "GPU:0")))
     assert (chosen, list(waits)) == ("free", ["mine", "later"])
+
+
+def test_that_an_entry_that_lets_others_pass_keeps_nothing_and_is_still_first_where_it_can_start() -> None:
+    polite, one, cpu = waiting("polite", *CARDS, lets_pass=True), waiting("one", "GPU:1"), waiting("cpu", CPU)
+    on_first = busy(waiting("first", "GPU:0"))
+    assert first_to_start([polite, one], TWO_CARDS, on_first) == ("one", {"polite": "waits for run of first on GPU:0"})
+    assert first_to_start([polite, one], TWO_CARDS, ())[0] == "polite"
+    chosen, waits = first_to_start([waiting("kept", "GPU:1"), polite], TWO_CARDS, busy(waiting("second", "GPU:1")))
+    assert (chosen, waits["polite"]) == (None, "waits for its turn on GPU:1, after kept")
+    assert first_to_start([replace(cpu, lets_pass=True), one], TWO_CARDS, on_first)[0] == "one"
 
 
 def test_that_nobody_goes_before_the_one_that_needs_the_machine_without_any_other_run() -> None:

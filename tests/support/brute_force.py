@@ -9,7 +9,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from gpu_studio.placement.work import Device, Work
+from gpu_studio.placement.work import Array, Device, Work
 
 
 def placements(layers: int, devices: int) -> Iterator[tuple[int, ...]]:
@@ -21,17 +21,12 @@ def placements(layers: int, devices: int) -> Iterator[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Tried:
-    """A placement, the time of a step, the bytes that each device with a layer is sent one way, and what it holds."""
+    """A placement, the time of a step, all bytes that cross in it, and what each device with a layer holds."""
 
     placement: tuple[int, ...]
     seconds: float
-    entering: dict[int, float]
+    sent: float
     held: dict[int, float]
-
-    @property
-    def sent(self) -> float:
-        """All bytes that cross in a step: tensors, and as many of their gradients."""
-        return 2 * sum(self.entering.values())
 
     def fits(self, devices: Sequence[Device]) -> bool:
         """Whether every device has room for what it is to hold."""
@@ -61,14 +56,16 @@ def tried(
     overlap: bool = True,
 ) -> Tried:
     """What comes of a placement, as the search defines it, layer by layer."""
-    entering = {place: _entering(work, placement, place) for place in set(placement)}
+    entering = {place: _entering(work, placement, place, work.output_bytes) for place in set(placement)}
+    crossing = {place: _entering(work, placement, place, work.sent_bytes) for place in set(placement)}
     took = {place: _took(work, placement, place, count, recompute) for place in set(placement)}
-    sending = sum(2 * entering[place] / (devices[place].bandwidth * count) for place in took)
+    sending = sum(crossing[place] / (devices[place].bandwidth * count) for place in took)
     # A stage that is computed again keeps what it was given, by reference or not.
     there = {place: recompute or devices[place].name.startswith("GPU") for place in took}
     held = {place: _held(work, placement, place, count, recompute, entering[place] * there[place]) for place in took}
     one = sum(took.values()) + sending
-    return Tried(placement, one + (count - 1) * max(took.values()) if overlap else one * count, entering, held)
+    seconds = one + (count - 1) * max(took.values()) if overlap else one * count
+    return Tried(placement, seconds, sum(crossing.values()), held)
 
 
 def every(work: Work, devices: Sequence[Device], count: int, *, recompute: bool = False) -> list[Tried]:
@@ -89,11 +86,12 @@ def least_seconds(work: Work, devices: Sequence[Device], count: int, *, recomput
             for end in range(begin + 1, len(work.names) + 1):
                 # Elsewhere than here is all that matters of the other layers.
                 around = [-1] * begin + [place] * (end - begin) + [-1] * (len(work.names) - end)
-                entering = _entering(work, around, place)
+                entering = _entering(work, around, place, work.output_bytes)
                 held = _held(work, around, place, count, recompute, entering)
                 if device.limit is None or held <= device.limit:
                     took = _took(work, around, place, count, recompute)
-                    cost = took + 2 * entering / (device.bandwidth * count)
+                    crossing = _entering(work, around, place, work.sent_bytes)
+                    cost = took + crossing / (device.bandwidth * count)
                     further.setdefault(end, []).extend((known + cost, max(longest, took)) for known, longest in labels)
         ways = {end: _undercut(labels) for end, labels in further.items()}
     return min((cost + (count - 1) * longest for cost, longest in ways.get(len(work.names), ())), default=math.inf)
@@ -116,10 +114,14 @@ def _on(placement: Sequence[int], place: int) -> list[int]:
     return [layer for layer, on in enumerate(placement) if on == place]
 
 
-def _entering(work: Work, placement: Sequence[int], place: int) -> float:
-    """The bytes of a whole batch that a device is sent: each tensor once, from however far it skips."""
-    wanted = {producer for layer in _on(placement, place) for producer in work.inputs[layer]}
-    return sum(float(work.output_bytes[each]) for each in wanted if placement[each] != place) * work.batch
+def _entering(work: Work, placement: Sequence[int], place: int, sizes: Array) -> float:
+    """The bytes of a whole batch that a device is sent: each tensor once, from however far it skips, also from behind.
+
+    A layer's output is of so many bytes a sample (`sizes`).
+    """
+    later = work.later or [()] * len(placement)
+    wanted = {producer for layer in _on(placement, place) for producer in (*work.inputs[layer], *later[layer])}
+    return sum(float(sizes[each]) for each in wanted if placement[each] != place) * work.batch
 
 
 def _took(work: Work, placement: Sequence[int], place: int, count: int, recompute: bool) -> float:
@@ -147,7 +149,10 @@ def _held(work: Work, placement: Sequence[int], place: int, count: int, recomput
 
 
 def random_work(random: np.random.Generator, *, chain: bool, layers: int = 0, devices: int = 0) -> Work:
-    """Layers of random cost in a chain, or with branches and skips; two to ten of them, on two to four devices."""
+    """Layers of random cost in a chain; or with branches, skips, layers used in several places, and some not trained.
+
+    There are two to ten of them, on two to four devices.
+    """
     layers, devices = layers or int(random.integers(2, 11)), devices or int(random.integers(2, 5))
     inputs = [_inputs(random, layer, chain) for layer in range(layers)]
     gradients = random.integers(0, 1 << 18, layers) * random.integers(0, 2, layers)
@@ -165,6 +170,8 @@ def random_work(random: np.random.Generator, *, chain: bool, layers: int = 0, de
         state_bytes=(random.integers(0, 1 << 19, layers) + 2 * gradients).astype(float),
         gradient_bytes=gradients.astype(float),
         batch=int(random.integers(1, 257)),
+        later=() if chain else tuple(_later(random, layer, layers) for layer in range(layers)),
+        ways=() if chain else tuple(int(each) for each in random.integers(1, 3, layers)),
     )
 
 
@@ -184,6 +191,13 @@ def random_devices(random: np.random.Generator, work: Work) -> list[Device]:
 def whole_bytes(work: Work) -> float:
     """About what the model holds in one place: limits that bind are parts of it."""
     return float((work.state_bytes + work.kept_bytes * work.batch).sum())
+
+
+def _later(random: np.random.Generator, layer: int, layers: int) -> tuple[int, ...]:
+    """Now and then a layer or two behind this one."""
+    if layer + 1 == layers or random.random() < 0.8:
+        return ()
+    return tuple({int(each) for each in random.integers(layer + 1, layers, 2)})
 
 
 def _inputs(random: np.random.Generator, layer: int, chain: bool) -> tuple[int, ...]:

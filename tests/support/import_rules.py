@@ -21,10 +21,11 @@ ROOMS: Mapping[str, frozenset[str]] = {
     "__main__": frozenset({"cli"}),
     "resource_files": frozenset(),
     "own_processes": frozenset(),
+    "interrupts": frozenset(),
     "__init__": frozenset(),
 }
-# What every room may use: the version, the place of the bundled files, and how to start a process of ours.
-COMMON = frozenset({"__init__", "resource_files", "own_processes"})
+# What every room may use: the version, the place of the bundled files, how to start a process of ours, and Ctrl+C.
+COMMON = frozenset({"__init__", "resource_files", "own_processes", "interrupts"})
 # What the run directory holds, and nothing of those who start, follow or list runs.
 TRAINER_USES_OF_RUNS = frozenset(
     {
@@ -36,6 +37,9 @@ TRAINER_USES_OF_RUNS = frozenset(
         "lock",
         "checkpoints",
         "inheritance",
+        # Whether code of the user's own may run is decided where it would.
+        "consent",
+        "code_reading",
         "failures.failure_mends",
         "failures.failure_texts",
         "failures.lost_device",

@@ -108,3 +108,10 @@ def move(widget: QWidget, to: QPoint, held: Qt.KeyboardModifier) -> None:
         Qt.MouseButton.LeftButton, held,
     )  # fmt: skip
     QApplication.sendEvent(widget, event)
+
+
+def type_over(widget: QWidget, text: str) -> None:
+    """Type in place of all that stands in a field."""
+    widget.setFocus()
+    QTest.keyClick(widget, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClicks(widget, text)

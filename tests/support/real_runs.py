@@ -77,6 +77,18 @@ def start(runs_dir: Path) -> Iterator[Start]:
 
 
 @pytest.fixture
+def training(start: Start) -> Start:
+    """Start the small trainer with these flags, and wait until it has trained two steps, at which it stays."""
+
+    def run_and_hold(*flags: str, **options: Any) -> Launched:
+        launched = start("--hold-at", "2", *flags, **options)
+        eventually(has_trained(launched, 2))
+        return launched
+
+    return run_and_hold
+
+
+@pytest.fixture
 def ended(start: Start) -> Start:
     """Start the small trainer with these flags and wait for its end."""
 

@@ -93,7 +93,7 @@ def test_that_a_softmax_layer_counts_as_a_softmax():
     scores = layers.Dense(3)(inputs)
     endings = {layers.Softmax: False, lambda: layers.Activation("softmax"): False, lambda: layers.ReLU(): True}
     for ending, logits in endings.items():
-        assert ends_in_logits(keras.Model(inputs, ending()(scores))) is logits
+        assert ends_in_logits(keras.Model(inputs, ending()(scores)), IDS) is logits
 
 
 def test_that_options_reach_keras():

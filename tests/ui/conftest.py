@@ -112,3 +112,11 @@ def open_window(
         for launched in window.runs.launched:
             launched.process.kill()
             launched.process.wait(PATIENCE_S)
+
+
+@pytest.fixture
+def window(open_window: OpenWindow, qtbot: QtBot) -> MainWindow:
+    """The window with its starter plan."""
+    made = open_window()
+    qtbot.waitUntil(lambda: made.document.plan is not None)
+    return made

@@ -5,11 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from made_machines import TWO_CARDS
-from made_runs import Script, make_run
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QDialog, QWidget
 from reaching import left_out, reachable, spoken, tabbed, without_names
+from window_pages import with_shown_run
 
 from gpu_studio.ui.actions.plan_actions import PARTS
 from gpu_studio.ui.main_window import PAGES, MainWindow
@@ -24,15 +23,7 @@ DIALOGS = pytest.mark.parametrize("action", ["doctor", "palette", "shortcuts", "
 @pytest.fixture
 def window(open_window, runs, qtbot) -> MainWindow:
     """The window with cards, a run that is shown, and a run that is selected."""
-    run = make_run(runs, Script(ending="completed", epochs=2, trained=2))
-    made: MainWindow = open_window(machine=TWO_CARDS)
-    made.show_page("runs")
-    qtbot.waitUntil(lambda: len(made.run_list.page.model.rows) == 1)
-    made.run_list.page.select(run.id)
-    made.show_run(run)
-    qtbot.waitUntil(lambda: made.shown_run.state == "finished")
-    made.notice.say("Something to read.", "plain", "Undo", lambda: None)
-    return made
+    return with_shown_run(open_window, runs, qtbot, "completed")
 
 
 def go_to(window: MainWindow, page, part: str) -> None:

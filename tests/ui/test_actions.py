@@ -15,11 +15,6 @@ CTRL = Qt.KeyboardModifier.ControlModifier
 
 
 @pytest.fixture
-def window(open_window) -> MainWindow:
-    return open_window()
-
-
-@pytest.fixture
 def palette(window: MainWindow, qtbot) -> CommandPalette:
     qtbot.keyClick(window, Qt.Key.Key_K, CTRL)
     (opened,) = window.findChildren(CommandPalette)

@@ -8,6 +8,7 @@ import sys
 import psutil
 import pytest
 
+from gpu_studio.hardware.command_words import short_command
 from gpu_studio.hardware.picture import Picture
 from gpu_studio.hardware.samples import (
     CardFacts,
@@ -24,7 +25,7 @@ from gpu_studio.hardware.samples import (
 from gpu_studio.ui.models.devices.alerts import EventLog
 from gpu_studio.ui.models.devices.device_history import DeviceHistory
 from gpu_studio.ui.models.devices.processes_model import COMMAND, MEMORY, PID, USER, ProcessesModel, on_cards
-from gpu_studio.ui.models.devices.who import run_of, short_command
+from gpu_studio.ui.models.devices.who import run_of
 from gpu_studio.ui.models.ending import Ending, why_not
 
 TRAINER = "python -m gpu_studio.trainer runs/20261120T190000Z-digits-on-four-1a2b"

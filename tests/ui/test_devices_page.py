@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 import quick_sampler
-from made_machines import TWO_CARDS, WITHOUT_CARDS, answering
+from devices_pages import show_devices
+from made_machines import TWO_CARDS, WITHOUT_CARDS
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 
 from gpu_studio.hardware.picture import Picture
@@ -25,7 +26,6 @@ from gpu_studio.hardware.samples import (
     SlowFigures,
 )
 from gpu_studio.plan import Machine
-from gpu_studio.ui.models.devices.checkup import Checkup
 from gpu_studio.ui.models.devices.device_rows import rows_of, rows_of_machine
 from gpu_studio.ui.models.devices.devices_model import (
     DEVICE,
@@ -38,10 +38,11 @@ from gpu_studio.ui.models.devices.devices_model import (
     DevicesModel,
     as_text,
 )
-from gpu_studio.ui.models.devices.inventory import Inventory
 from gpu_studio.ui.models.devices.sampler import Sampler
 from gpu_studio.ui.pages.devices_page import DevicesPage
 from gpu_studio.ui.widgets.button import Button
+
+__all__ = ["show_devices"]
 
 FATAL = QAbstractItemModelTester.FailureReportingMode.Fatal
 LOST = "lost: the driver no longer answers for it"
@@ -163,27 +164,15 @@ def test_that_the_text_has_every_figure_in_aligned_columns() -> None:
 
 
 @pytest.fixture
-def page(qtbot, theme, monkeypatch):
-    """Open the page on a machine, watched by the real sampler; the doctor is one that finds nothing."""
-    watchers: list[Inventory | Sampler | Checkup] = []
+def page(show_devices, monkeypatch):
+    """Open the page on a machine, watched by the real sampler."""
 
     def open_page(machine: Machine, simulated: str = "") -> DevicesPage:
         if simulated:
             monkeypatch.setenv("GPU_STUDIO_SIMULATE", simulated)
-        inventory, sampler = Inventory(answering(machine)), Sampler(command=quick_sampler.command())
-        checkup = Checkup(command=(answering(machine)[0], "-S", "-c", "print('{}')"))
-        watchers.extend((inventory, sampler, checkup))
-        shown = DevicesPage(theme, inventory, sampler, checkup, QAction("Doctor…"), QAction("Copy"))
-        qtbot.addWidget(shown)
-        shown.resize(1180, 740)
-        inventory.refresh()
-        qtbot.waitUntil(lambda: inventory.machine is not None)
-        shown.show()
-        return shown
+        return show_devices(machine, Sampler(command=quick_sampler.command()))
 
-    yield open_page
-    for watcher in watchers:
-        watcher.close()
+    return open_page
 
 
 def watched(page: DevicesPage) -> bool:

@@ -10,22 +10,21 @@ import sys
 from pathlib import Path
 
 import pytest
+from devices_pages import show_devices
 from faulty_sampler import CARD
-from made_machines import TWO_CARDS, WITHOUT_CARDS, answering
+from made_machines import TWO_CARDS, WITHOUT_CARDS
 from PySide6.QtCore import QTimer
-from PySide6.QtGui import QAction
 
 from gpu_studio.hardware import supervision
 from gpu_studio.hardware.sampler.driver import SILENT
 from gpu_studio.hardware.supervision import Watchdog, sampler_environment
 from gpu_studio.plan import Machine
 from gpu_studio.ui.models.devices import sampler as sampler_model
-from gpu_studio.ui.models.devices.checkup import Checkup
 from gpu_studio.ui.models.devices.devices_model import MEMORY, POWER, TEMPERATURE, UTILISATION, text_of
-from gpu_studio.ui.models.devices.inventory import Inventory
 from gpu_studio.ui.models.devices.sampler import Sampler
 from gpu_studio.ui.pages.devices_page import DevicesPage
 
+__all__ = ["show_devices"]
 pytestmark = pytest.mark.processes
 
 PROGRAM = Path(__file__).parents[1] / "support" / "faulty_sampler.py"
@@ -42,35 +41,23 @@ def trigger(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def page(qtbot, theme, trigger, monkeypatch):
+def page(show_devices, trigger, monkeypatch):
     """Open the page on a machine with a fault."""
     monkeypatch.setattr(sampler_model, "RATE_HZ", 10.0)
     monkeypatch.setattr(supervision, "SHORTEST", 0.05)
     monkeypatch.setenv(
         "PYTHONPATH", os.pathsep.join([str(PROGRAM.parent), sampler_environment().get("PYTHONPATH", "")])
     )
-    watchers: list[Inventory | Sampler | Checkup] = []
 
     def open_page(name: str, fault: str = "", machine: Machine = TWO_CARDS) -> DevicesPage:
         options = ("--classes", "", "--rate", "1")
         command = (sys.executable, "-P", str(PROGRAM), name, fault, str(trigger), *options)
-        inventory = Inventory(answering(machine))
         # The driver counts as hung after 5 s; here sooner where it will be, so that the test does not take as long.
         hang_after = 1.5 if fault in HANGING else supervision.HANG_AFTER
-        sampler = Sampler(command=command, watchdog=Watchdog(hang_after=hang_after, opening_after=10.0))
-        checkup = Checkup(command=(sys.executable, "-S", "-c", "print('{}')"))
-        watchers.extend((inventory, sampler, checkup))
-        shown = DevicesPage(theme, inventory, sampler, checkup, QAction("Doctor…"), QAction("Copy"))
-        qtbot.addWidget(shown)
-        shown.resize(1180, 740)
-        inventory.refresh()
-        qtbot.waitUntil(lambda: inventory.machine is not None)
-        shown.show()
-        return shown
+        watchdog = Watchdog(hang_after=hang_after, opening_after=10.0)
+        return show_devices(machine, Sampler(command=command, watchdog=watchdog))
 
-    yield open_page
-    for watcher in watchers:
-        watcher.close()
+    return open_page
 
 
 def words(page: DevicesPage, row: int) -> list[str]:

@@ -3,45 +3,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from devices_bench import bench, cut, field, opened, tab
 from made_machines import TWO_CARDS
-from plan_bench import Bench, drag, open_bench
+from plan_bench import Bench, drag, type_over
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QComboBox, QWidget
 
-from gpu_studio.plan import Card, Carve, Devices, Machine, Plan, starter, validate
+from gpu_studio.plan import Card, Carve, Devices, Machine, starter, validate
 from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.ui.models.plan.edits.carving import slices_of
 from gpu_studio.ui.models.plan.plan_view import PlanView
 from gpu_studio.ui.pages.plan.devices_card import DevicesCard
-from gpu_studio.ui.pages.plan.devices_tab import DevicesTab
+
+__all__ = ["bench", "opened"]
 
 CTRL = Qt.KeyboardModifier.ControlModifier
-
-
-@pytest.fixture
-def opened(qtbot, dressed):
-    """Open the tab on a plan for a machine, as large as it is on the page."""
-
-    def open_(plan: Plan, machine: Machine, *more: QWidget, width: int = 725, height: int = 380) -> Bench:
-        return open_bench(qtbot, plan, machine, DevicesTab(dressed), *more, width=width, height=height)
-
-    return open_
-
-
-@pytest.fixture
-def bench(opened) -> Bench:
-    """Two cards, the first in three slices."""
-    return opened(cut(4096, 4096, 8192), TWO_CARDS)
-
-
-def cut(*sizes: int) -> Plan:
-    return replace(starter(TWO_CARDS), devices=Devices(carve=(Carve("GPU:0", sizes),)))
-
-
-def tab(bench: Bench) -> DevicesTab:
-    return bench.parts[0]
 
 
 def sizes(bench: Bench) -> tuple[int, ...]:
@@ -50,16 +28,6 @@ def sizes(bench: Bench) -> tuple[int, ...]:
 
 def press(bench: Bench, name: str) -> None:
     QTest.mouseClick(tab(bench).card.buttons[name], Qt.MouseButton.LeftButton)
-
-
-def field(bench: Bench, index: int):
-    return tab(bench).card.fields.cells[index].field
-
-
-def type_over(widget: QWidget, text: str) -> None:
-    widget.setFocus()
-    QTest.keyClick(widget, Qt.Key.Key_A, CTRL)
-    QTest.keyClicks(widget, text)
 
 
 def test_that_a_typed_size_is_exact_and_one_step(bench: Bench) -> None:

@@ -3,51 +3,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from devices_bench import bench, cut, field, opened, tab
 from made_machines import TWO_CARDS, WITHOUT_CARDS
-from plan_bench import Bench, open_bench
+from plan_bench import Bench, type_over
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
 
-from gpu_studio.plan import Card, Carve, Devices, Machine, Plan, dumps, loads, starter, validate
+from gpu_studio.plan import Card, Carve, Devices, Machine, dumps, loads, starter, validate
 from gpu_studio.ui.models.plan.edits.carving import slices_of
-from gpu_studio.ui.pages.plan.devices_tab import DevicesTab
+
+__all__ = ["bench", "opened"]
 
 CTRL = Qt.KeyboardModifier.ControlModifier
-
-
-@pytest.fixture
-def opened(qtbot, dressed):
-    """Open the tab on a plan for a machine, as large as it is on the page."""
-
-    def open_(plan: Plan, machine: Machine, *more: QWidget, width: int = 725, height: int = 380) -> Bench:
-        return open_bench(qtbot, plan, machine, DevicesTab(dressed), *more, width=width, height=height)
-
-    return open_
-
-
-@pytest.fixture
-def bench(opened) -> Bench:
-    """Two cards, the first in three slices."""
-    return opened(cut(4096, 4096, 8192), TWO_CARDS)
-
-
-def cut(*sizes: int) -> Plan:
-    return replace(starter(TWO_CARDS), devices=Devices(carve=(Carve("GPU:0", sizes),)))
-
-
-def tab(bench: Bench) -> DevicesTab:
-    return bench.parts[0]
-
-
-def field(bench: Bench, index: int):
-    return tab(bench).card.fields.cells[index].field
-
-
-def type_over(widget: QWidget, text: str) -> None:
-    widget.setFocus()
-    QTest.keyClick(widget, Qt.Key.Key_A, CTRL)
-    QTest.keyClicks(widget, text)
 
 
 def test_that_growth_is_locked_while_a_card_is_carved_and_says_why(bench: Bench) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from made_machines import TWO_CARDS
-from made_runs import Script, make_run
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QAbstractButton, QApplication, QScrollArea, QWidget
 from reaching import reachable, spoken
+from window_pages import with_shown_run
 
 from gpu_studio.ui.actions.plan_actions import PARTS
 from gpu_studio.ui.main_window import PAGES, MainWindow
@@ -20,15 +19,7 @@ AROUND = 6
 @pytest.fixture
 def window(open_window, runs, qtbot, dressed) -> MainWindow:
     """The window with cards, a failed run that is shown, and one that is selected; no caret in it blinks."""
-    run = make_run(runs, Script(ending="failed", epochs=2, trained=2))
-    made: MainWindow = open_window(machine=TWO_CARDS)
-    made.show_page("runs")
-    qtbot.waitUntil(lambda: len(made.run_list.page.model.rows) == 1)
-    made.run_list.page.select(run.id)
-    made.show_run(run)
-    qtbot.waitUntil(lambda: made.shown_run.state == "failed")
-    made.notice.say("Something to read.", "plain", "Undo", lambda: None)
-    return made
+    return with_shown_run(open_window, runs, qtbot, "failed")
 
 
 def places(window: MainWindow):

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from gpu_studio.placement.model_graph import Layer
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
 from gpu_studio.plan import Model, loads
-from gpu_studio.ui.models.plan.layers_model import flops, shape_in_words, totals, widths
+from gpu_studio.ui.models.plan.layers_model import shape_in_words, totals, widths
 from gpu_studio.ui.pages.plan.model_tab import ModelTab
 
 
@@ -88,16 +88,18 @@ def test_that_options_unknown_to_the_model_and_wrong_ones_are_shown_with_what_is
     assert held.changes[-1].text == "remove units"
 
 
-def test_that_a_file_is_typed_and_a_function_says_that_it_comes_later(tab, held, qtbot) -> None:
+def test_that_a_file_or_a_function_is_typed(tab, held, qtbot) -> None:
     click(qtbot, tab.form.kinds.buttons["file"])
     assert held.plan.model == Model(file="")
     assert tab.form.sources["name"].isHidden()
     type_in(qtbot, tab.form.sources["file"].control, "a.keras")
     assert held.plan.model == Model(file="a.keras")
     click(qtbot, tab.form.kinds.buttons["python"])
-    type_in(qtbot, tab.form.sources["python"].control, "m.py:build")
+    type_in(qtbot, tab.form.sources["python"].control, "m.py")
+    assert 'as "models.py:build_model"' in tab.form.sources["python"].problem.text()
+    type_in(qtbot, tab.form.python.function.control, "build")
     assert held.plan.model == Model(python="m.py:build")
-    assert "later version" in tab.form.sources["python"].problem.text()
+    assert tab.form.sources["python"].problem.isHidden()
 
 
 def test_that_a_chosen_file_beside_the_plan_is_called_relatively(tab, qtbot, tmp_path: Path, monkeypatch) -> None:
@@ -187,4 +189,3 @@ def test_that_of_a_long_chain_the_equal_ones_are_left_out_first(sizes: tuple[int
 def test_that_the_shapes_of_a_model_are_a_chain() -> None:
     assert widths(GRAPH) == "784 → 256 → 10"
     assert shape_in_words((28, None, 3)) == "28 × any × 3"
-    assert [flops(each) for each in (12, 1.5e3, 2e6, 3.25e9)] == ["12 FLOP", "1.5 kFLOP", "2 MFLOP", "3.25 GFLOP"]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from made_machines import TWO_CARDS, answering
+from plan_bench import type_over
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel
@@ -20,13 +21,6 @@ SHIFT = Qt.KeyboardModifier.ShiftModifier
 
 
 @pytest.fixture
-def window(open_window, qtbot) -> MainWindow:
-    made: MainWindow = open_window()
-    qtbot.waitUntil(lambda: made.document.plan is not None)
-    return made
-
-
-@pytest.fixture
 def page(window: MainWindow) -> PlanPage:
     return window.plan_page
 
@@ -34,12 +28,6 @@ def page(window: MainWindow) -> PlanPage:
 def words(page: PlanPage) -> str:
     """All that the panel says of what will happen."""
     return " | ".join(label.text() for label in page.outlook.findChildren(QLabel))
-
-
-def type_over(qtbot, field, text: str) -> None:
-    field.setFocus()
-    qtbot.keyClick(field, Qt.Key.Key_A, CTRL)
-    qtbot.keyClicks(field, text)
 
 
 def test_that_the_starter_plan_is_shown_ready_to_train(page: PlanPage, window: MainWindow) -> None:
@@ -60,7 +48,7 @@ def test_that_what_will_happen_is_told_for_each_logical_device(page: PlanPage, q
 
 
 def test_that_typed_epochs_reach_the_plan_and_its_text(page: PlanPage, window: MainWindow, qtbot) -> None:
-    type_over(qtbot, page.training.epochs, "7")
+    type_over(page.training.epochs, "7")
     assert window.document.plan.training.epochs == 7
     assert "epochs = 7" in page.workspace.open("File").text.toPlainText()
     assert page.caption.text() == "unsaved changes"
@@ -78,7 +66,7 @@ def test_that_changes_are_undone_and_redone_by_keyboard(page: PlanPage, window: 
 
 
 def test_that_undo_works_while_a_field_has_the_focus(page: PlanPage, window: MainWindow, qtbot) -> None:
-    type_over(qtbot, page.training.learning_rate, "0.5")
+    type_over(page.training.learning_rate, "0.5")
     assert window.document.plan.training.learning_rate == 0.5
     qtbot.keyClick(page.training.learning_rate, Qt.Key.Key_Z, CTRL)
     assert window.document.plan.training.learning_rate == 0.001
@@ -128,7 +116,7 @@ def test_that_a_strategy_of_a_later_version_is_refused_in_words(page: PlanPage, 
 
 
 def test_that_the_name_is_changed_in_its_place(page: PlanPage, window: MainWindow, qtbot) -> None:
-    type_over(qtbot, page.name, "my plan")
+    type_over(page.name, "my plan")
     assert window.document.plan.name == "my plan"
     assert "my plan" in window.windowTitle()
     assert window.isWindowModified()
@@ -153,7 +141,7 @@ def test_that_cards_are_cut_to_scale(open_window, qtbot) -> None:
 def test_that_a_plan_saved_by_keyboard_can_be_opened_again(window: MainWindow, qtbot, tmp_path: Path) -> None:
     path = tmp_path / "mine.plan.toml"
     window.plan_files.save_to(path)
-    type_over(qtbot, window.plan_page.training.epochs, "9")
+    type_over(window.plan_page.training.epochs, "9")
     qtbot.keyClick(window, Qt.Key.Key_S, CTRL)
     assert loads(path.read_text()).training.epochs == 9
     assert window.plan_page.caption.text() == "mine.plan.toml"

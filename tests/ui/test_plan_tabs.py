@@ -15,13 +15,6 @@ ALT, CTRL = Qt.KeyboardModifier.AltModifier, Qt.KeyboardModifier.ControlModifier
 
 
 @pytest.fixture
-def window(open_window, qtbot) -> MainWindow:
-    made: MainWindow = open_window()
-    qtbot.waitUntil(lambda: made.document.plan is not None)
-    return made
-
-
-@pytest.fixture
 def workspace(window: MainWindow) -> Workspace:
     return window.plan_page.workspace
 

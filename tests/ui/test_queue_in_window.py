@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from made_machines import TWO_CARDS
 from PySide6.QtCore import QMimeData, QModelIndex, Qt
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QMenu
@@ -20,6 +21,8 @@ from gpu_studio.runs import catalogue, lock
 from gpu_studio.runs.launch import TRAINER_VARIABLE
 from gpu_studio.runs.queueing import queue_process
 from gpu_studio.runs.queueing.queue import Queue
+from gpu_studio.runs.queueing.queue_entry import Wait
+from gpu_studio.runs.wording import moment
 from gpu_studio.ui.main_window import MainWindow
 from gpu_studio.ui.models.runs.queue_model import MIME, QueueModel, QueueRow
 from gpu_studio.ui.pages.runs.queue_card import QueueCard
@@ -109,10 +112,10 @@ def test_that_the_card_is_there_only_while_something_waits(filled, queue, qtbot)
 def test_that_what_another_process_adds_is_seen_while_the_page_is_and_read_only_then(filled, queue, qtbot) -> None:
     queue.add(replace(PLAN, name="four"), queue.runs)
     qtbot.waitUntil(lambda: shown(filled) == ["one", "two", "three", "four"], timeout=LONG_MS)
-    queue.tell({queue.entries()[0].id: "waits for 3.0 GiB on GPU:1: 1.2 GiB free"})
-    qtbot.waitUntil(
-        lambda: filled.queue.model.index(0, 2).data() == "Waits for 3.0 GiB on GPU:1: 1.2 GiB free", timeout=LONG_MS
-    )
+    first = queue.entries()[0].id
+    queue.tell({first: "waits for 3.0 GiB on GPU:1: 1.2 GiB free"})
+    said = f"Waits since {moment(queue.waits()[first].since)} for 3.0 GiB on GPU:1: 1.2 GiB free"
+    qtbot.waitUntil(lambda: filled.queue.model.index(0, 2).data() == said, timeout=LONG_MS)
     filled.show_page("plan")
     queue.add(replace(PLAN, name="five"), queue.runs)
     with qtbot.assertNotEmitted(filled.queue.changed, wait=200):
@@ -140,6 +143,28 @@ def test_that_a_plan_is_held_and_released_by_the_same_button(filled, queue, qtbo
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert not queue.entries()[1].held
     assert button.text() == "Hold"
+
+
+def test_that_a_plan_lets_others_pass_and_has_its_devices_kept_again_by_the_same_button(filled, queue, qtbot) -> None:
+    button = card(filled).buttons["queue_pass"]
+    assert button.text() == "Let others pass"
+    queue.tell({queue.entries()[1].id: "waits for its turn, after one"})
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert queue.entries()[1].lets_pass
+    assert filled.queue.model.index(1, 2).data().endswith(", letting others pass, for its turn, after one")
+    assert button.text() == "Keep devices"
+    filled.actions_["queue_pass"].trigger()
+    assert not queue.entries()[1].lets_pass
+    assert button.text() == "Let others pass"
+
+
+def test_that_a_plan_that_can_never_fit_is_not_queued_and_told_why(queue, open_window, qtbot, monkeypatch) -> None:
+    window = open_window(machine=TWO_CARDS)
+    qtbot.waitUntil(window.actions_["queue_plan"].isEnabled)
+    monkeypatch.setattr(window.queue, "_predicted", lambda _plan, _base: {"GPU:0": 99 << 30})
+    window.queue.add_plan()
+    assert "needs 99.0 GiB on GPU:0, which has 23.7 GiB in all: it would wait for ever" in window.notice.text
+    assert queue.entries() == ()
 
 
 def test_that_a_removed_plan_comes_back_where_it_stood(filled, queue, qtbot) -> None:
@@ -233,7 +258,7 @@ def test_that_the_model_keeps_the_rules_of_item_models(queue, qtbot) -> None:
     tester = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     entries = [queue.add(replace(PLAN, name=name), queue.runs) for name in "ab"]
     model.set_rows([QueueRow(entry, "") for entry in entries])
-    model.set_rows([QueueRow(entry, "", "waits for x") for entry in entries])
+    model.set_rows([QueueRow(entry, "", Wait("waits for x")) for entry in entries])
     model.set_rows([QueueRow(entry, "") for entry in reversed(entries)])
     model.set_rows([])
     assert tester.model() is model

@@ -8,6 +8,7 @@ import pytest
 from made_runs import Script, make_run
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
+from window_pages import with_runs
 
 from gpu_studio.runs.results.comparison import Row
 from gpu_studio.runs.results.prediction import Prediction, write
@@ -36,10 +37,7 @@ def three(runs):
 
 @pytest.fixture
 def window(open_window, three, qtbot) -> MainWindow:
-    made = open_window()
-    made.show_page("runs")
-    qtbot.waitUntil(lambda: len(made.run_list.page.model.rows) == 3)
-    return made
+    return with_runs(open_window(), qtbot, 3)
 
 
 def click(qtbot, window: MainWindow, name: str, keys=Qt.KeyboardModifier.NoModifier) -> None:

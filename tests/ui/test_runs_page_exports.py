@@ -10,6 +10,7 @@ from made_runs import Script, make_run
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QDesktopServices, QImage
 from PySide6.QtWidgets import QFileDialog
+from window_pages import with_runs
 
 from gpu_studio.ui.main_window import MainWindow
 from gpu_studio.ui.models.file_job import FileJobs, write_lines
@@ -26,10 +27,7 @@ def two(runs):
 
 @pytest.fixture
 def window(open_window, two, qtbot) -> MainWindow:
-    made = open_window()
-    made.show_page("runs")
-    qtbot.waitUntil(lambda: len(made.run_list.page.model.rows) == 2)
-    return made
+    return with_runs(open_window(), qtbot, 2)
 
 
 def save_as(window: MainWindow, path: Path, filtered: str = "") -> None:

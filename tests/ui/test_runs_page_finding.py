@@ -6,6 +6,7 @@ import pytest
 from made_runs import Script, make_run
 from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
 from PySide6.QtWidgets import QWidget
+from window_pages import with_runs
 
 from gpu_studio.runs import lock
 from gpu_studio.runs.labels import Labels, write_labels
@@ -31,10 +32,7 @@ def four(runs):
 
 @pytest.fixture
 def window(open_window, four, qtbot) -> MainWindow:
-    made = open_window()
-    made.show_page("runs")
-    qtbot.waitUntil(lambda: len(made.run_list.page.model.all) == 4)
-    return made
+    return with_runs(open_window(), qtbot, 4)
 
 
 def shown(window: MainWindow) -> set[str]:

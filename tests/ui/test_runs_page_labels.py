@@ -9,6 +9,7 @@ from made_runs import Script, make_run
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
+from window_pages import with_runs
 
 from gpu_studio.runs.labels import Labels, labels_file, read_labels, write_labels
 from gpu_studio.ui.main_window import MainWindow
@@ -29,9 +30,7 @@ def two(runs):
 
 @pytest.fixture
 def window(open_window, two, qtbot) -> MainWindow:
-    made = open_window()
-    made.show_page("runs")
-    qtbot.waitUntil(lambda: len(made.run_list.page.model.rows) == 2)
+    made = with_runs(open_window(), qtbot, 2)
     made.run_list.page.table.setFocus()
     return made
 

@@ -4,18 +4,10 @@ import ast
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from PySide6.QtGui import QGuiApplication
 
-from gpu_studio.plan import Model
+from gpu_studio.plan import Data
 from gpu_studio.ui.main_window import MainWindow
-
-
-@pytest.fixture
-def window(open_window, qtbot) -> MainWindow:
-    made: MainWindow = open_window()
-    qtbot.waitUntil(lambda: made.document.plan is not None)
-    return made
 
 
 def test_that_the_script_on_the_clipboard_is_python_and_what_it_reads_is_named(window: MainWindow) -> None:
@@ -37,10 +29,10 @@ def test_that_a_written_script_has_beside_it_what_it_reads(window: MainWindow, t
 
 
 def test_that_what_cannot_be_a_script_says_why(window: MainWindow, tmp_path: Path) -> None:
-    window.document.replace(replace(window.document.plan, model=Model(python="mine.py:build")), "take my model")
+    window.document.replace(replace(window.document.plan, data=Data(python="mine.py:load")), "take my data")
     window.scripts.write(tmp_path / "train.py")
     assert not (tmp_path / "train.py").exists()
-    assert "python" in window.notice.text.lower()
+    assert "mine.py:load" in window.notice.text
 
 
 def test_that_a_script_that_cannot_be_written_says_why(window: MainWindow, tmp_path: Path) -> None:

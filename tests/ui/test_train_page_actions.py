@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from made_placements import mlp_placement
 from made_runs import MIB, Script, make_run, tell
 from PySide6.QtCore import Qt
@@ -10,18 +9,12 @@ from PySide6.QtGui import QGuiApplication
 from real_runs import ended, fake_trainer, start
 
 from gpu_studio.runs import events, lock
-from gpu_studio.ui.main_window import MainWindow
 from gpu_studio.ui.train_state import NO_PLACEMENT, NO_RUN, NOTHING_DONE
 
 __all__ = ["ended", "start"]
 
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 CHECKPOINTS = ("resume_checkpoint", "evaluate_checkpoint", "save_checkpoint", "reveal_checkpoint")
-
-
-@pytest.fixture
-def window(open_window) -> MainWindow:
-    return open_window()
 
 
 def show(qtbot, window, run) -> None:

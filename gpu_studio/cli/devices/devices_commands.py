@@ -22,7 +22,7 @@ from gpu_studio.hardware.recorder import BeingRecordedError, Recorder
 from gpu_studio.hardware.samples import decode
 from gpu_studio.hardware.supervision import sampler_command
 from gpu_studio.hardware.supervisor import Supervisor
-from gpu_studio.runs.interrupts import Interrupts, counted_interrupts
+from gpu_studio.interrupts import Interrupts, counted_interrupts
 from gpu_studio.runs.paths import runs_dir
 
 PATIENCE = 20.0

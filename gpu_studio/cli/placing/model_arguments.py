@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from gpu_studio.cli.code.code_arguments import add_allowing
+
 SUMMARY: Final = "show a plan's layers, and whether a training step fits into each device's memory"
 EXAMPLES: Final = """The model is built and one training step is traced; nothing is trained, but with --measured. The
 answer is remembered until the model, the shape of the data or the optimizer changes. A card's own libraries (CUDA,
@@ -31,4 +33,5 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="train a few real steps first, and correct the prediction by them",
     )
+    add_allowing(parser)
     parser.add_argument("--formulas", action="store_true", help="say how each figure of memory comes about")

@@ -13,19 +13,20 @@ from rich.table import Table
 
 from gpu_studio import plan as plans
 from gpu_studio.cli import exit_codes
+from gpu_studio.cli.code.allowing import have_allowed
 from gpu_studio.cli.machine import described_machine, this_machine
 from gpu_studio.cli.output import RefusedError, note, say, say_json
 from gpu_studio.placement.correction import Held, corrected, held_in
 from gpu_studio.placement.memory import DeviceMemory, predict
 from gpu_studio.placement.model_graph import Layer, ModelGraph
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
+from gpu_studio.placement.work_words import flops_in_words
 from gpu_studio.runs.launch import problems_of
 from gpu_studio.runs.questions.ask import AskError
 from gpu_studio.runs.questions.plan_question import ask_about
 from gpu_studio.runs.questions.times_question import ask_times
 from gpu_studio.runs.wording import size
 
-_FLOPS = ("", "k", "M", "G", "T")
 _WIDTH_OF_A_FILE = 130
 
 
@@ -34,6 +35,7 @@ def model(chosen: argparse.Namespace) -> int:
     machine = described_machine(chosen.machine) if chosen.machine else this_machine()
     plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
     base = chosen.plan.absolute().parent
+    have_allowed(plan, base, allow=chosen.allow_code, may_ask=not chosen.json)
     if problems := problems_of(plan, base, machine):
         raise plans.PlanError(problems, str(chosen.plan))
     graph, facts = _known(plan, base)
@@ -100,7 +102,7 @@ def layer_table(layers: Sequence[Layer]) -> Table:
     table = _table(("layer", "class"), columns)
     for layer in layers:
         shape = " × ".join("?" if axis is None else str(axis) for axis in layer.output_shape)
-        work = (flops(layer.flops_forward), flops(layer.flops_backward))
+        work = (_flops(layer.flops_forward), _flops(layer.flops_backward))
         table.add_row(
             layer.name,
             layer.kind,
@@ -125,14 +127,8 @@ def memory_table(memories: Sequence[DeviceMemory]) -> Table:
     return table
 
 
-def flops(count: float) -> str:
-    """Floating-point operations: `401.9 kFLOP`; `–` for none."""
-    if not count:
-        return "–"
-    power = 0
-    while count >= 1000 and power < len(_FLOPS) - 1:
-        count, power = count / 1000, power + 1
-    return f"{count:.1f} {_FLOPS[power]}FLOP"
+def _flops(count: float) -> str:
+    return flops_in_words(count) if count else "–"
 
 
 def _table(left: Sequence[str], right: Sequence[str]) -> Table:

@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from gpu_studio.cli.code.code_arguments import add_allowing
+
 SUMMARY: Final = "say which layer should run on which device"
 EXAMPLES: Final = """Every layer is timed first, in training steps on this machine. The times are kept until
 the model, the data, the batch or the machine changes. Logical CPUs share the cores: placing gains nothing there.
@@ -37,6 +39,7 @@ def add_place(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="keep only what goes into each stage and compute the rest again: less memory, more time",
     )
+    add_allowing(parser)
     timing = parser.add_mutually_exclusive_group()
     timing.add_argument("--estimate", action="store_true", help="go by FLOPs instead of timing the layers")
     timing.add_argument("--fresh", action="store_true", help="time the layers again, whatever is remembered")

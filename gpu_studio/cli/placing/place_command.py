@@ -15,6 +15,7 @@ from rich.table import Table
 
 from gpu_studio import plan as plans
 from gpu_studio.cli import exit_codes
+from gpu_studio.cli.code.allowing import have_allowed
 from gpu_studio.cli.machine import described_machine, this_machine
 from gpu_studio.cli.output import RefusedError, note, say, say_json
 from gpu_studio.placement.correction import Held, corrected_model, held_in
@@ -29,6 +30,7 @@ from gpu_studio.runs.launch import problems_of
 from gpu_studio.runs.questions.ask import AskError
 from gpu_studio.runs.questions.plan_question import ask_about
 from gpu_studio.runs.questions.times_question import ask_times
+from gpu_studio.runs.relocation import with_absolute_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ def place(chosen: argparse.Namespace) -> int:
     machine = described_machine(chosen.machine) if chosen.machine else this_machine()
     plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
     base = chosen.plan.absolute().parent
+    have_allowed(plan, base, allow=chosen.allow_code, may_ask=not chosen.json)
     if problems := problems_of(plan, base, machine):
         raise plans.PlanError(problems, str(chosen.plan))
     devices = chosen_devices(plan, machine)
@@ -56,7 +59,9 @@ def place(chosen: argparse.Namespace) -> int:
         raise RefusedError(_no_room(found))
     placed = _placed(plan, found, devices)
     if chosen.to is not None:
-        _write(chosen.to, placed, chosen.force)
+        # Read from another folder, relative files would be others.
+        beside = chosen.to.absolute().parent == base
+        _write(chosen.to, placed if beside else with_absolute_files(placed, base), chosen.force)
     if chosen.json:
         say_json(_document(found, measured=measured.times is not None))
     else:

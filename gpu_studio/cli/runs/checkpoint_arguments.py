@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from gpu_studio.cli.code.code_arguments import add_allowing
+
 ACTIONS: Final = {
     "evaluate": "evaluate a checkpoint on the test split, else on the validation split",
     "save-model": "write a checkpoint's model to a .keras file",
@@ -31,6 +33,7 @@ def add_save_model(parser: argparse.ArgumentParser) -> None:
 def _add_checkpoint(parser: argparse.ArgumentParser) -> None:
     help_ = "the checkpoint's name, or: best, latest (default: latest)"
     parser.add_argument("--checkpoint", metavar="NAME", default="latest", help=help_)
+    add_allowing(parser)
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,9 @@ from contextlib import contextmanager
 
 from msgspec import to_builtins
 
+from gpu_studio import plan as plans
 from gpu_studio.cli import exit_codes
+from gpu_studio.cli.code.allowing import have_allowed
 from gpu_studio.cli.output import RefusedError, note, say, say_json
 from gpu_studio.cli.train.lines import metrics_in_words
 from gpu_studio.runs.directory import RunDirectory
@@ -21,6 +23,7 @@ from gpu_studio.runs.wording import size
 
 def evaluate_checkpoint(run: RunDirectory, arguments: argparse.Namespace) -> int:
     """Evaluate a checkpoint, say what came of it, and keep that beside the run."""
+    _have_allowed(run, arguments)
     with _refusals():
         checkpoint = chosen(run, arguments.checkpoint)
         found = evaluate(run, checkpoint, _asking(arguments, f"evaluating {checkpoint.name}"))
@@ -37,6 +40,7 @@ def evaluate_checkpoint(run: RunDirectory, arguments: argparse.Namespace) -> int
 
 def save_checkpoint_model(run: RunDirectory, arguments: argparse.Namespace) -> int:
     """Write a checkpoint's model to a file."""
+    _have_allowed(run, arguments)
     with _refusals():
         checkpoint = chosen(run, arguments.checkpoint)
         asking = _asking(arguments, f"saving {checkpoint.name}")
@@ -47,6 +51,10 @@ def save_checkpoint_model(run: RunDirectory, arguments: argparse.Namespace) -> i
     else:
         note(f"{arguments.file} holds the model of {checkpoint.name}, {size(written)}.")
     return exit_codes.OK
+
+
+def _have_allowed(run: RunDirectory, arguments: argparse.Namespace) -> None:
+    have_allowed(plans.load(run.plan_file), run.path, allow=arguments.allow_code, may_ask=not arguments.json)
 
 
 def _asking(arguments: argparse.Namespace, what: str) -> Asking:

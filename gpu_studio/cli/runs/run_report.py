@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from msgspec import to_builtins
@@ -20,6 +21,7 @@ from gpu_studio.runs.reading.placement_words import headline
 from gpu_studio.runs.reading.placements import judged
 from gpu_studio.runs.reading.summary import plan_name
 from gpu_studio.runs.results.evaluations import evaluations
+from gpu_studio.runs.results.ran_code import ran_code
 from gpu_studio.runs.wording import duration, share, size
 
 
@@ -48,6 +50,7 @@ def report(run: RunDirectory) -> dict[str, Any]:
         "resumed_from": _parent(run),
         "devices": as_dict(history.devices) if history.devices else None,
         "model": as_dict(history.model) if history.model else None,
+        "code": [asdict(code) for code in ran_code(history.code.values())],
         "placement": headline(judged(history.placement)) if history.placement else None,
         "epochs_table": [as_dict(row) for row in history.epochs.rows],
         "metrics": history.finished.metrics if history.finished else None,
@@ -84,6 +87,8 @@ def _facts(run: RunDirectory, history: History) -> Iterator[tuple[str, str]]:
         yield "model", f"{history.model.name}, {history.model.parameters:,} parameters"
         yield "data", f"{history.model.data}, {history.model.train_samples:,} samples"
         yield "trained", f"{history.step:,} of {history.steps_total:,} steps ({share(history.progress)})"
+    for code in ran_code(history.code.values()):
+        yield f"{code.part} code", code.words
     if history.placement:
         yield "placement", headline(judged(history.placement))
     yield "time", duration(history.seconds)

@@ -18,9 +18,9 @@ from gpu_studio.cli.runs.run_report import report, report_lines
 from gpu_studio.cli.train.following import follow
 from gpu_studio.cli.train.interrupts import LeaveRun
 from gpu_studio.cli.train.sinks import sink_for
+from gpu_studio.interrupts import counted_interrupts
 from gpu_studio.runs.catalogue import find, list_runs, restore
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.interrupts import counted_interrupts
 from gpu_studio.runs.labels import read_labels
 from gpu_studio.runs.paths import runs_dir
 from gpu_studio.runs.reading.summary import Summary

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Final
@@ -10,9 +11,10 @@ from gpu_studio.cli import exit_codes
 from gpu_studio.cli.train.interrupts import Reaction
 from gpu_studio.cli.train.sinks import Sink
 from gpu_studio.cli.train.watching import Watch
+from gpu_studio.interrupts import Interrupts
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.end_told import mark_followed
 from gpu_studio.runs.failures.diagnosis import explain
-from gpu_studio.runs.interrupts import Interrupts
 from gpu_studio.runs.launch import Launched
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.tail import Tail
@@ -54,6 +56,8 @@ class Follower:
         """Tell how the run ended, and return what the command's exit code shall be."""
         exit_code = self._launched.poll() if self._launched else None
         self._sink.ended(self.history, explain(self.run, exit_code))
+        if sys.stdout.isatty():
+            mark_followed(self.run)
         return exit_code_of(self.history)
 
     def _tell_new(self) -> None:

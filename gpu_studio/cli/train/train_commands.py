@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gpu_studio import plan as plans
 from gpu_studio.cli import exit_codes
+from gpu_studio.cli.code.allowing import have_allowed
 from gpu_studio.cli.machine import this_machine
 from gpu_studio.cli.output import note, say, say_json
 from gpu_studio.cli.train.following import follow
@@ -17,9 +18,9 @@ from gpu_studio.cli.train.interrupts import StopRun
 from gpu_studio.cli.train.run_prediction import keep_prediction
 from gpu_studio.cli.train.sinks import sink_for
 from gpu_studio.hardware import accompany
+from gpu_studio.interrupts import counted_interrupts
 from gpu_studio.runs.catalogue import find
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.interrupts import counted_interrupts
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.paths import runs_dir
 from gpu_studio.runs.resume import resume as resume_run
@@ -36,6 +37,7 @@ def train(chosen: argparse.Namespace) -> int:
     if chosen.name:
         plan = replace(plan, name=chosen.name)
     base = path.absolute().parent if path else Path.cwd()
+    have_allowed(plan, base, allow=chosen.allow_code, may_ask=not chosen.json)
     return _start(lambda: launch(plan, runs_dir(chosen.runs_dir), base=base, machine=machine), machine, chosen)
 
 
@@ -48,13 +50,16 @@ def resume_changed(run: RunDirectory, chosen: argparse.Namespace) -> int:
     """Go on with `run` as `chosen` says: `checkpoint`, `plan`, `settings`."""
     machine = this_machine()
     plan = plans.load(chosen.plan) if chosen.plan else None
+    base = chosen.plan.absolute().parent if chosen.plan else None
+    after = plans.with_settings(plan or plans.load(run.plan_file), chosen.settings)
+    have_allowed(after, base or Path.cwd(), allow=chosen.allow_code, may_ask=not chosen.json)
     resumed = partial(
         resume_run,
         run,
         checkpoint=chosen.checkpoint,
         plan=plan,
         settings=chosen.settings,
-        base=chosen.plan.absolute().parent if chosen.plan else None,
+        base=base,
         machine=machine,
     )
     return _start(resumed, machine, chosen)

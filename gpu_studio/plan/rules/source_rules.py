@@ -11,6 +11,7 @@ from gpu_studio.plan.limits import DATA_LIMITS
 from gpu_studio.plan.machine import MIB, Machine
 from gpu_studio.plan.options import Entry
 from gpu_studio.plan.problems import Problem, choose_one, listed, shown
+from gpu_studio.plan.references import reference
 from gpu_studio.plan.rules.number_rules import bounded
 from gpu_studio.plan.values import Plan
 
@@ -22,9 +23,10 @@ def model_source(plan: Plan) -> Iterator[Problem]:
     model = plan.model
     sources = {"name": model.name, "file": model.file, "python": model.python}
     yield from _one_source("model", sources, f'name one of {listed(MODELS, "or")}, or give file = "model.keras"')
-    yield from _built_in("model", model.name, model.options, MODELS)
+    if model.python is None:
+        yield from _built_in("model", model.name, model.options, MODELS)
     yield from _file("model", model.file, ".keras", "a Keras model saved by model.save")
-    yield from _later("model.python", model.python, 'save the model and give file = "model.keras"')
+    yield from _python("model", model.python, "models.py:build_model")
 
 
 def data_source(plan: Plan) -> Iterator[Problem]:
@@ -32,10 +34,11 @@ def data_source(plan: Plan) -> Iterator[Problem]:
     data = plan.data
     sources = {"name": data.name, "file": data.file, "folder": data.folder, "python": data.python}
     yield from _one_source("data", sources, f'name one of {listed(DATA, "or")}, or give file = "data.npz"')
-    yield from _built_in("data", data.name, data.options, DATA)
+    if data.python is None:
+        yield from _built_in("data", data.name, data.options, DATA)
     yield from _file("data", data.file, ".npz", "NumPy arrays x_train and y_train, or x and y, saved by numpy.savez")
     yield from _later("data.folder", data.folder, 'save the pictures as arrays and give file = "data.npz"')
-    yield from _later("data.python", data.python, 'save what it loads as arrays and give file = "data.npz"')
+    yield from _python("data", data.python, "data.py:load")
 
 
 def fractions(plan: Plan) -> Iterator[Problem]:
@@ -128,6 +131,13 @@ def _file(part: str, file: str | None, suffix: str, what: str) -> Iterator[Probl
         return
     if not file.isprintable() or not file.lower().endswith(suffix):
         yield Problem(f"{part}.file", shown(file), f"give the path of a {suffix} file: {what}")
+
+
+def _python(part: str, function: str | None, example: str) -> Iterator[Problem]:
+    """Options go with it, whatever they are: only the function itself knows what it takes."""
+    if function is not None and reference(function) is None:
+        advice = f'write the file and the name of a function in it, as "{example}"'
+        yield Problem(f"{part}.python", shown(function), advice)
 
 
 def _later(field: str, value: str | None, advice: str) -> Iterator[Problem]:

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from gpu_studio.runs.checkpoints import checkpoints
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import Failed
-from gpu_studio.runs.failures.evidence import card_failed, killed_for_memory, out_of_memory, restarted, told_by_driver
+from gpu_studio.runs.failures.evidence import (
+    card_failed,
+    killed_for_memory,
+    out_of_memory,
+    own_code,
+    restarted,
+    told_by_driver,
+)
 from gpu_studio.runs.failures.explanation import DMESG, DRIVER, SMALLER
 from gpu_studio.runs.failures.explanation import Explanation as Explanation
 from gpu_studio.runs.files import last_lines
@@ -104,8 +111,9 @@ def _lost(run: RunDirectory, exit_code: int | None) -> Explanation:
         or card_failed(run, log)
         or _from_log(log)
         or killed_for_memory(run, exit_code)
-        or _from_exit_code(exit_code)
         or restarted(run)
+        or own_code(run, exit_code)
+        or _from_exit_code(exit_code)
         or _WITHOUT_A_WORD
     )
     return Explanation(

@@ -6,13 +6,15 @@ import signal
 import time
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 
 from gpu_studio import plan as plans
 from gpu_studio.hardware import samples
+from gpu_studio.plan.problems import listed
 from gpu_studio.runs import lock
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.event_parts import Mend
-from gpu_studio.runs.events import Model, decode
+from gpu_studio.runs.events import Code, Model, decode
 from gpu_studio.runs.failures import kernel
 from gpu_studio.runs.failures.explanation import DMESG, SMALLER, Explanation
 from gpu_studio.runs.failures.failure_mends import against_want_of_memory
@@ -24,6 +26,20 @@ from gpu_studio.runs.reading.lines import LineTail
 _HAPPENED = b'{"sample":"happened"'
 _RECORDING_BYTES = 1024 * 1024
 _RECENT_SECONDS = 600.0
+
+
+def own_code(run: RunDirectory, exit_code: int | None) -> Explanation | None:
+    """Python code of the user's own was at work, the model was not built yet, and no signal has ended the trainer."""
+    told = [event for line in LineTail(run.events_file).read_all() if isinstance(event := decode(line), Code | Model)]
+    if not told or isinstance(told[-1], Model) or (exit_code or 0) < 0:
+        return None
+    files = list(dict.fromkeys(Path(code.file).name for code in told if isinstance(code, Code)))
+    ended = f"ended with exit code {exit_code}" if exit_code is not None else "ended"
+    were = "was" if len(files) == 1 else "were"
+    return Explanation(
+        f"The trainer {ended} while {listed(files)} {were} at work, and without a word.",
+        (f"Look for os._exit in {listed(files)}, and for a library that may have crashed.",),
+    )
 
 
 def restarted(run: RunDirectory) -> Explanation | None:

@@ -21,6 +21,7 @@ from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import Model
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.questions.ask import ask
+from gpu_studio.runs.questions.own_code import files_of_code, refuse_unless_allowed
 from gpu_studio.runs.questions.plan_question import stamps
 from gpu_studio.runs.results.evaluations import Evaluation
 from gpu_studio.runs.resume import ResumeError, named
@@ -105,6 +106,7 @@ def save_model(
 
 def _about(run: RunDirectory, checkpoint: SavedCheckpoint) -> dict[str, Any]:
     plan = plans.load(run.plan_file)
+    refuse_unless_allowed(plan, run.path)
     model = next((event for event in events_of(run) if isinstance(event, Model)), None)
     weights = str(checkpoint.path / WEIGHTS_FILE)
     return {
@@ -113,7 +115,7 @@ def _about(run: RunDirectory, checkpoint: SavedCheckpoint) -> dict[str, Any]:
         "precision": model.precision if model else "float32",
         # What a device has held in training, gradients and all, it holds in an evaluation.
         "batch": max(model.replica_batches, default=plan.training.batch_size) if model else plan.training.batch_size,
-        "files": stamps(weights, plan.model.file, plan.data.file),
+        "files": stamps(weights, plan.model.file, plan.data.file, *files_of_code(plan, run.path)),
     }
 
 

@@ -13,7 +13,9 @@ from typing import Any
 
 from gpu_studio import plan as plans
 from gpu_studio.runs.questions.ask import ask, kept
+from gpu_studio.runs.questions.own_code import files_of_code, refuse_unless_allowed
 from gpu_studio.runs.relocation import with_absolute_files
+from gpu_studio.runs.sources import consent_needed
 
 Told = Callable[[dict[str, Any]], None]
 
@@ -26,7 +28,7 @@ def data_question(plan: plans.Plan, base: Path) -> dict[str, Any]:
     """What the data depend on; relative file names start at `base`."""
     plan = with_absolute_files(plan, base.absolute())
     asked = replace(_blank(), data=plan.data, training=plans.Training(seed=plan.training.seed))
-    return {"plan": plans.dumps(asked), "files": stamps(plan.data.file)}
+    return {"plan": plans.dumps(asked), "files": stamps(plan.data.file, *files_of_code(asked, base))}
 
 
 def model_question(plan: plans.Plan, base: Path, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,16 +39,22 @@ def model_question(plan: plans.Plan, base: Path, data: Mapping[str, Any]) -> dic
         _blank(),
         model=plan.model,
         devices=plans.Devices(visible=plan.devices.visible) if training.mixed_precision else plans.Devices(),
-        training=plans.Training(
-            optimizer=training.optimizer,
-            options=training.options,
-            loss=training.loss,
-            metrics=training.metrics,
-            mixed_precision=training.mixed_precision,
-        ),
+        training=of_the_step(training),
     )
     seen = {name: data.get(name) for name in SEEN_BY_THE_MODEL}
-    return {"plan": plans.dumps(asked), "files": stamps(plan.model.file), "data": seen}
+    files = stamps(plan.model.file, *files_of_code(asked, base))
+    return {"plan": plans.dumps(asked), "files": files, "data": seen}
+
+
+def of_the_step(training: plans.Training) -> plans.Training:
+    """What a compiled step is made of, and nothing else of `training`."""
+    return plans.Training(
+        optimizer=training.optimizer,
+        options=training.options,
+        loss=training.loss,
+        metrics=training.metrics,
+        mixed_precision=training.mixed_precision,
+    )
 
 
 def ask_about(
@@ -60,8 +68,10 @@ def ask_about(
 ) -> dict[str, Any]:
     """All that can be told of `plan`: `data`, `data_error`, `advice`, `model`, as `placement.plan_facts` reads it.
 
-    `told` is called in this thread with the answer as soon as the data are known. Raises AskError.
+    `told` is called in this thread with the answer as soon as the data are known. Raises AskError, and of its kinds
+    NotAllowedError before anybody is asked about code that may not run.
     """
+    refuse_unless_allowed(plan, base)
     options: dict[str, Any] = {"command": command, "timeout": TIMEOUT, "progress": progress, "cancel": cancel}
     answer = dict(ask("data", about=data_question(plan, base), **options).value)
     if told is not None:
@@ -72,7 +82,12 @@ def ask_about(
 
 
 def kept_about(plan: plans.Plan, base: Path) -> dict[str, Any] | None:
-    """The same from earlier answers that still hold, asking nobody; None where one of them is missing."""
+    """The same from earlier answers that still hold, asking nobody; None where one of them is missing.
+
+    None also where it would have to be asked about code that may not run as it is now.
+    """
+    if consent_needed(plan, base):
+        return None
     answer = kept("data", data_question(plan, base))
     if not answer or not answer.get("data"):
         return None

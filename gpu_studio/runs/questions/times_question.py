@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gpu_studio import plan as plans
 from gpu_studio.plan import LogicalDevice
 from gpu_studio.runs.questions.ask import ask
-from gpu_studio.runs.questions.plan_question import stamps
+from gpu_studio.runs.questions.own_code import files_of_code, refuse_unless_allowed
+from gpu_studio.runs.questions.plan_question import of_the_step, stamps
 from gpu_studio.runs.relocation import with_absolute_files
 
 TIMEOUT = 900.0
@@ -23,26 +25,18 @@ def times_question(plan: plans.Plan, base: Path, devices: Sequence[LogicalDevice
     Of the slices of a physical device only the first is measured, because they are equally fast.
     """
     plan = with_absolute_files(plan, base.absolute())
-    training = plan.training
     asked = plans.Plan(
         name="question",
         devices=plan.devices,
         model=plan.model,
         data=plan.data,
-        training=plans.Training(
-            batch_size=training.batch_size,
-            optimizer=training.optimizer,
-            options=training.options,
-            loss=training.loss,
-            metrics=training.metrics,
-            mixed_precision=training.mixed_precision,
-        ),
+        training=replace(of_the_step(plan.training), batch_size=plan.training.batch_size),
     )
     first = {device.physical: device.name for device in reversed(devices)}
     return {
         "plan": plans.dumps(asked),
         "base": str(base.absolute()),
-        "files": stamps(plan.model.file, plan.data.file),
+        "files": stamps(plan.model.file, plan.data.file, *files_of_code(plan, base)),
         "devices": sorted(first.values()),
         "wanted": ["layers", "links", "share", "held"],
     }
@@ -60,8 +54,9 @@ def ask_times(
 ) -> dict[str, Any]:
     """The times of every layer on the first of `devices` of each kind, as `placement.estimate.times_in` reads them.
 
-    Raises AskError.
+    Raises AskError, and of its kinds NotAllowedError before anybody is asked about code that may not run.
     """
+    refuse_unless_allowed(plan, base)
     about = times_question(plan, base, devices)
     options: dict[str, Any] = {"command": command, "progress": progress, "cancel": cancel}
     return ask("times", about=about, timeout=TIMEOUT, fresh=fresh, **options).value

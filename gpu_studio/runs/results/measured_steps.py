@@ -9,6 +9,7 @@ from typing import Final
 from gpu_studio import plan as plans
 from gpu_studio.plan import Checkpoint, Plan, PlanError, Training
 from gpu_studio.runs.catalogue import directories
+from gpu_studio.runs.consent import code_files
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import Timeline
 from gpu_studio.runs.reading.early_events import first_of
@@ -74,11 +75,10 @@ def what_a_step_depends_on(plan: Plan, base: Path) -> Plan:
 
 
 def _changed_since(run: RunDirectory, plan: Plan) -> bool:
-    """Whether the model's file is another than when the run was made, or gone."""
-    if plan.model.file is None:
-        return False
+    """Whether a file that makes the model or the data is another than when the run was made, or gone."""
+    files = [*code_files(plan, run.path), *([Path(plan.model.file)] if plan.model.file else [])]
     try:
-        return Path(plan.model.file).stat().st_mtime > run.plan_file.stat().st_mtime
+        return any(file.stat().st_mtime > run.plan_file.stat().st_mtime for file in files)
     except OSError:
         return True
 

@@ -21,6 +21,7 @@ from gpu_studio.runs.reading.summary import Skimmer, Summary
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.results.evaluations import Evaluation, evaluations
 from gpu_studio.runs.results.prediction import Prediction
+from gpu_studio.runs.results.ran_code import ran_code
 from gpu_studio.runs.results.run_cards import RunCard, run_cards, uses_cards
 from gpu_studio.runs.results.run_times import RunTimes, read_times
 from gpu_studio.runs.results.training_parts import ONE_DEVICE, Parts, step_parts, why_no_communication
@@ -227,5 +228,6 @@ def _environment(history: History, machine: MachineTotals | None) -> list[tuple[
         ("NVIDIA driver", machine.driver if machine else ""),
         ("CUDA of the driver", machine.cuda if machine else ""),
         ("simulated cards", machine.simulated if machine else ""),
+        *((f"code of the {code.part}", code.words) for code in ran_code(history.code.values())),
     )
     return [(name, text) for name, text in told if text]

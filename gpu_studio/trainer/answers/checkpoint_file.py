@@ -37,6 +37,12 @@ def write(model: Any, path: Path) -> int:
             return os.fstat(descriptor).st_size
         finally:
             os.close(descriptor)
+    except NotImplementedError as error:
+        path.unlink(missing_ok=True)
+        raise TrainerError(
+            "Keras cannot write this model as one file: a class of your own does not tell what it is made with.",
+            ["Give it a get_config, as Keras' guide to custom layers shows.", "The checkpoint holds its weights."],
+        ) from error
     except OSError as error:
         path.unlink(missing_ok=True)
         raise TrainerError(

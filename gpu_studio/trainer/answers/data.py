@@ -1,4 +1,4 @@
-"""Which data does a plan name? Their shapes, how many there are, and the first few of them. Needs no TensorFlow."""
+"""Which data does a plan name? Their shapes, how many there are, and the first few of them. Ours need no TensorFlow."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from gpu_studio import plan as plans
 from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.placement.plan_facts import PlanFacts, encoded
 from gpu_studio.plan.catalogue import DATA
+from gpu_studio.trainer.answers.checkpoint import HOST
 from gpu_studio.trainer.answers.modesty import be_modest
 from gpu_studio.trainer.answers.preview import previewed
 from gpu_studio.trainer.data import Dataset, Split, cache, load_data
 from gpu_studio.trainer.data.splits import held_out
-from gpu_studio.trainer.errors import DataError
+from gpu_studio.trainer.environment import settle
+from gpu_studio.trainer.errors import TrainerError
 
 _BROUGHT_TEST = 10_000
 """Test samples of each of the data sets that are downloaded: MNIST, Fashion-MNIST, CIFAR-10."""
@@ -35,11 +37,13 @@ def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict
     """The data of the plan in `about`, and whether that holds as long as the plan and its files stay as they are."""
     be_modest()
     plan = plans.loads(about["plan"])
+    if plan.data.python:
+        settle(replace(plan, devices=HOST))  # it may well import TensorFlow, and no card is to be taken for a look
     progress("reading the data")
     cache._download = _no_download  # type: ignore[assignment]  # noqa: SLF001 (this process only looks)
     try:
         return encoded(PlanFacts(data=_looked_at(plan.data, plan.training.seed))), True
-    except DataError as error:
+    except TrainerError as error:
         if isinstance(error.__cause__, NotHereError):
             return encoded(PlanFacts(data=announced(plan.data))), False
         return encoded(PlanFacts(data_error=error.message, advice=error.suggestions)), False

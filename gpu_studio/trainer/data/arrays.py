@@ -29,6 +29,18 @@ def split_of(source: str, x_name: str, x: Array, y_name: str, y: Array) -> Split
     return Split(samples(source, x_name, x), targets(source, y_name, y))
 
 
+def test_split_of(source: str, x: Array, y: Array, whole: Split) -> Split:
+    """The same of the arrays x_test and y_test, which must be as those of `whole`, the training split."""
+    test = split_of(source, "x_test", x, "y_test", y)
+    for part, one, other in (("x", whole.x, test.x), ("y", whole.y, test.y)):
+        if one.shape[1:] != other.shape[1:] or one.dtype != other.dtype:
+            raise DataError(
+                f"{source}: a sample of {part}_train is {_sample(one)}, but one of {part}_test is {_sample(other)}.",
+                ["Prepare the training and the test samples in the same way."],
+            )
+    return test
+
+
 def samples(source: str, name: str, x: Array) -> Array:
     """`x` as float32, or as int32 if it holds token ids."""
     if x.dtype == np.uint8:
@@ -58,7 +70,7 @@ def _ids(source: str, name: str, ids: Array) -> Array:
     if low < 0 or high > np.iinfo(np.int32).max:
         raise DataError(
             f"{source}: {name} holds {low if low < 0 else high}, but ids count from 0 and fit in 31 bits.",
-            [f"Number the ids in {name} from 0 without gaps.", "Save measured values as floats, not as integers."],
+            [f"Number the ids in {name} from 0 without gaps.", "Give measured values as floats, not as integers."],
         )
     return ids.astype(np.int32, copy=False)
 
@@ -80,26 +92,30 @@ def _finite(source: str, name: str, found: Array) -> Array:
 def _empty(source: str, name: str, x: Array) -> DataError:
     return DataError(
         f"{source}: {name} has the shape {x.shape}, but samples need at least one sample and one axis besides theirs.",
-        [f"Save {name} with the shape (samples, features) or (samples, rows, columns, channels)."],
+        [f"Give {name} the shape (samples, features) or (samples, rows, columns, channels)."],
     )
 
 
 def _lengths(source: str, x_name: str, x: Array, y_name: str, y: Array) -> DataError:
     return DataError(
         f"{source}: {x_name} has {len(x)} samples but {y_name} has {len(y)}.",
-        ["Save one target for each sample, in the same order."],
+        ["Give one target for each sample, in the same order."],
     )
 
 
 def _one_each(source: str, name: str, y: Array) -> DataError:
     return DataError(
         f"{source}: {name} has the shape {y.shape}, but there must be one target for each sample.",
-        [f"Save one-hot labels as class ids: {name}.argmax(axis=1).", "Save a single value for each sample."],
+        [f"Give class ids instead of one-hot labels: {name}.argmax(axis=1).", "Or give one value for each sample."],
     )
+
+
+def _sample(array: Array) -> str:
+    return f"{array.dtype} of shape {array.shape[1:]}"
 
 
 def _kind(source: str, name: str, array: Array, wanted: str) -> DataError:
     return DataError(
         f"{source}: {name} holds {array.dtype} where {wanted} are needed.",
-        [f"Convert {name} before saving it; texts can be numbered with numpy.unique(…, return_inverse=True)."],
+        [f"Convert {name} to numbers; texts can be numbered with numpy.unique(…, return_inverse=True)."],
     )

@@ -14,6 +14,7 @@ from gpu_studio.trainer.data.cifar import cifar10
 from gpu_studio.trainer.data.digits import digits
 from gpu_studio.trainer.data.mnist import fashion_mnist, mnist
 from gpu_studio.trainer.data.npz import read_npz
+from gpu_studio.trainer.data.python_data import python_data
 from gpu_studio.trainer.data.splits import cut
 from gpu_studio.trainer.data.synthetic import regression, synthetic
 from gpu_studio.trainer.data.values import Dataset, Split
@@ -36,7 +37,7 @@ def load_data(data: Data, seed: int, base: Path) -> Dataset:
 
     Raises DataError with what to do if the data cannot be had or are not what training needs.
     """
-    name, (whole, test) = _source(data, base)
+    name, (whole, test) = _source(data, seed, base)
     training, validation, test = cut(whole, test, data.test_fraction, data.validation_fraction, seed)
     values = bool(np.issubdtype(whole.y.dtype, np.floating))
     splits = [split for split in (training, validation, test) if split is not None]
@@ -44,14 +45,16 @@ def load_data(data: Data, seed: int, base: Path) -> Dataset:
     return Dataset(name, training, validation, test, "values" if values else "classes", classes)
 
 
-def _source(data: Data, base: Path) -> tuple[str, Sources]:
+def _source(data: Data, seed: int, base: Path) -> tuple[str, Sources]:
     if data.file is not None:
         path = base / Path(data.file).expanduser()
         return path.name, read_npz(path)
+    if data.python is not None:
+        return python_data(data.python, data.options, seed, base)
     if data.name in _BUILT_IN:
         return data.name, _BUILT_IN[data.name](**DATA[data.name].values(data.options))
     raise DataError(
-        f"This version of GPU Studio reads built-in data and .npz files, not {_shown(data)}.",
+        f"This version of GPU Studio reads built-in data, .npz files and Python functions, not {_shown(data)}.",
         [
             f"Set data.name to one of {', '.join(_BUILT_IN)}.",
             "Save your own data as an .npz file and name it in data.file.",
@@ -60,13 +63,13 @@ def _source(data: Data, base: Path) -> tuple[str, Sources]:
 
 
 def _shown(data: Data) -> str:
-    given: dict[str, Any] = {"name": data.name, "folder": data.folder, "python": data.python}
+    given: dict[str, Any] = {"name": data.name, "folder": data.folder}
     return ", ".join(f'{key} = "{value}"' for key, value in given.items() if value is not None) or "an empty data part"
 
 
 def _classes(data: Data, name: str, splits: list[Split]) -> int:
     """How many classes there are: as the catalogue or an option says, else one more than the largest class id."""
-    known = None if data.file is not None else _announced(data)
+    known = _announced(data) if data.name in _BUILT_IN else None
     found = 1 + max(int(split.y.max()) for split in splits)
     if found < 2:
         raise DataError(f"{name}: every sample is of class 0.", ["Give samples of at least two classes."])

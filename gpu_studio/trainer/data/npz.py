@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from gpu_studio.runs.failures.nearest_file import hint
-from gpu_studio.trainer.data.arrays import split_of
+from gpu_studio.trainer.data.arrays import split_of, test_split_of
 from gpu_studio.trainer.data.values import Array, Split
 from gpu_studio.trainer.errors import DataError
 
@@ -26,7 +26,9 @@ def read_npz(path: Path) -> tuple[Split, Split | None]:
     arrays = read_arrays(path, _wanted)
     x_name, y_name = list(arrays)[:2]
     whole = split_of(path.name, x_name, arrays[x_name], y_name, arrays[y_name])
-    return whole, _test_split(path.name, arrays, whole) if "x_test" in arrays else None
+    if "x_test" not in arrays:
+        return whole, None
+    return whole, test_split_of(path.name, arrays["x_test"], arrays["y_test"], whole)
 
 
 def read_arrays(path: Path, wanted: Callable[[Path, Sequence[str]], Sequence[str]]) -> dict[str, Array]:
@@ -58,21 +60,6 @@ def _wanted(path: Path, found: Sequence[str]) -> tuple[str, ...]:
         if known == set(names):
             return names
     raise DataError(f"{path.name} holds {', '.join(sorted(found)) or 'nothing'}, but needs {_NAMES}.", [_HOW])
-
-
-def _test_split(source: str, arrays: dict[str, Array], whole: Split) -> Split:
-    test = split_of(source, "x_test", arrays["x_test"], "y_test", arrays["y_test"])
-    for part, one, other in (("x", whole.x, test.x), ("y", whole.y, test.y)):
-        if one.shape[1:] != other.shape[1:] or one.dtype != other.dtype:
-            raise DataError(
-                f"{source}: a sample of {part}_train is {_kind(one)}, but one of {part}_test is {_kind(other)}.",
-                ["Prepare the training and the test samples in the same way."],
-            )
-    return test
-
-
-def _kind(array: Array) -> str:
-    return f"{array.dtype} of shape {array.shape[1:]}"
 
 
 def _no_npz(path: Path) -> DataError:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from gpu_studio.runs.events import Failed
 from gpu_studio.runs.failures.lost_device import lost_device_in
-from gpu_studio.trainer.errors import NotFiniteError, TrainerError
+from gpu_studio.trainer.errors import NotFiniteError, TrainerError, UserCodeError
 from gpu_studio.trainer.failures.device_lost import device_lost
 from gpu_studio.trainer.failures.not_finite import not_finite
 from gpu_studio.trainer.failures.out_of_memory import is_out_of_memory, out_of_memory
@@ -20,6 +20,8 @@ _LAYER = re.compile(r"Exception encountered when calling (?:layer ['\"]?)?([\w./
 def explain(error: BaseException, scene: Scene | None = None) -> Failed:
     """The `failed` event for an exception that ended the run; `scene` is what is known of that run."""
     scene = scene or Scene()
+    if isinstance(error, UserCodeError):
+        return _user_code(error, scene)
     trace = "".join(traceback.format_exception(error))
     if isinstance(error, NotFiniteError):
         return not_finite(error, scene, trace)
@@ -32,6 +34,15 @@ def explain(error: BaseException, scene: Scene | None = None) -> Failed:
         return device_lost(error, lost, scene, trace)
     kind, message, suggestions = _plain(error)
     return Failed(message=message, suggestions=list(suggestions), traceback=trace, kind=kind)
+
+
+def _user_code(error: UserCodeError, scene: Scene) -> Failed:
+    cause = error.__cause__
+    if cause is not None and (is_out_of_memory(cause) or lost_device_in(str(cause)) is not None):
+        return explain(cause, scene)  # what the machine did to it is the better explanation
+    return Failed(
+        message=error.message, suggestions=list(error.suggestions), traceback=error.trace or str(error), kind=error.kind
+    )
 
 
 def _plain(error: BaseException) -> tuple[str, str, Sequence[str]]:

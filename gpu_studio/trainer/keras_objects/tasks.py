@@ -10,8 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import keras
+import numpy as np
 
 from gpu_studio.trainer.data import Dataset
+
+_FEW = 8
+_NEAR = 1e-2
+"""Shares in half precision add up to 1 only so nearly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,7 @@ class Meeting:
     @classmethod
     def of(cls, dataset: Dataset, model: keras.Model) -> Meeting:
         """The meeting of these data with this model."""
-        return cls(dataset.classes, ends_in_logits(model))
+        return cls(dataset.classes, ends_in_logits(model, dataset))
 
     def labels(self, wants: Wants, targets: Any) -> Any:
         """Targets as wanted: class ids (batch,), one-hot labels (batch, classes), or values (batch, 1)."""
@@ -44,8 +49,19 @@ class Meeting:
         return keras.ops.softmax(outputs) if wants.probabilities and self.logits else outputs
 
 
-def ends_in_logits(model: keras.Model) -> bool:
-    """Whether the model's outputs are unbounded scores. False if its last layer is, or has, a softmax or sigmoid."""
+def ends_in_logits(model: keras.Model, dataset: Dataset) -> bool:
+    """Whether the model's outputs are unbounded scores. False if its last layer is, or has, a softmax or sigmoid.
+
+    What a layer does that is a model of its own, or of the user's own making, shows by what it gives for a few samples.
+    """
     last = model.outputs[0]._keras_history.operation  # noqa: SLF001 (Keras' only record of which layer made a tensor)
     activation = getattr(getattr(last, "activation", None), "__name__", "")
-    return not (isinstance(last, keras.layers.Softmax) or activation in {"softmax", "sigmoid"})
+    if type(last).__name__ in {"Softmax", "Sigmoid"} or activation in {"softmax", "sigmoid"}:
+        return False
+    is_kerass = type(last).__module__.partition(".")[0] == "keras" and not isinstance(last, keras.Model)
+    return is_kerass or dataset.classes is None or not _are_shares(model, dataset)
+
+
+def _are_shares(model: keras.Model, dataset: Dataset) -> bool:
+    given = np.asarray(keras.ops.convert_to_numpy(model(dataset.train.x[:_FEW], training=False)), np.float64)
+    return bool(np.all(given >= 0) and np.allclose(given.sum(axis=-1), 1, atol=_NEAR))

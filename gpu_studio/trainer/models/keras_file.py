@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import keras
 
 from gpu_studio.runs.failures.nearest_file import hint
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError
+from gpu_studio.trainer.models.meeting import check_meeting
 
 _SAVE = "Save the whole model with model.save('model.keras') in Keras 3."
 
@@ -27,8 +27,7 @@ def load_file(path: Path, dataset: Dataset) -> keras.Model:
     if path.suffix != ".keras" or not zipfile.is_zipfile(path):
         raise ModelError(f"{path} is no .keras file, or it is cut off.", [_SAVE, "If it was copied, copy it again."])
     model = _loaded(path)
-    _check_input(path, model, dataset)
-    _check_output(path, model, dataset)
+    check_meeting(path.name, model, dataset)
     return model
 
 
@@ -54,34 +53,3 @@ def _refused(path: Path, error: Exception) -> ModelError:
             "The file may be damaged.",
         ],
     )
-
-
-def _check_input(path: Path, model: keras.Model, dataset: Dataset) -> None:
-    wanted = _one_shape(path, "inputs", getattr(model, "inputs", None))
-    given = dataset.sample_shape
-    if len(wanted) != len(given) or any(w not in (None, g) for w, g in zip(wanted, given, strict=True)):
-        raise ModelError(
-            f"{path.name} takes samples of shape {wanted}, but one of {dataset.name} has the shape {given}.",
-            ["Choose data of that shape, or build the model with keras.Input for this one."],
-        )
-
-
-def _check_output(path: Path, model: keras.Model, dataset: Dataset) -> None:
-    shape = _one_shape(path, "outputs", getattr(model, "outputs", None))
-    if shape == (dataset.outputs,):
-        return
-    needed = f"one output for each of its {dataset.classes} classes" if dataset.classes else "one output, the value"
-    raise ModelError(
-        f"{path.name} ends in outputs of shape {shape}, but {dataset.name} needs {needed}: ({dataset.outputs},).",
-        [f"Give the model's last layer {dataset.outputs} units and save it again.", "Choose other data."],
-    )
-
-
-def _one_shape(path: Path, what: str, tensors: Any) -> tuple[int | None, ...]:
-    """The shape of the model's only input or output, without the samples' axis."""
-    if not tensors or len(tensors) != 1:
-        raise ModelError(
-            f"{path.name} has {len(tensors or [])} {what}; a model that GPU Studio trains has one.",
-            ["Save a model with one input and one output, built or called once before saving."],
-        )
-    return tuple(tensors[0].shape[1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpu_studio.ui.action_spec import ActionSpec
+from gpu_studio.ui.actions.code_actions import CODE
 from gpu_studio.ui.actions.edit_actions import EDIT
 from gpu_studio.ui.actions.file_actions import FILE
 from gpu_studio.ui.actions.help_actions import HELP
@@ -17,6 +18,7 @@ from gpu_studio.ui.actions.view_actions import VIEW
 ACTIONS: tuple[ActionSpec, ...] = (
     *FILE,
     *EDIT,
+    *CODE,
     *PLACEMENT,
     *RUN[:1],
     *ADD,

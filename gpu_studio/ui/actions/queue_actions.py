@@ -69,6 +69,15 @@ QUEUE: tuple[ActionSpec, ...] = (
         submenu="Queue",
     ),
     ActionSpec(
+        "queue_pass",
+        "Run",
+        "Let others pass queued plan",
+        "Let those behind the selected plan start on the devices that it waits for, or have them kept for it again",
+        lambda window: window.queue.toggle_pass(),
+        group=3,
+        submenu="Queue",
+    ),
+    ActionSpec(
         "queue_start",
         "Run",
         "Start queued plan now",

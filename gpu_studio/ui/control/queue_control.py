@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
 from gpu_studio.plan import Plan, PlanError
-from gpu_studio.runs.queueing.queue_entry import FORSAKEN
+from gpu_studio.runs.queueing.queue_entry import FORSAKEN, Wait
 from gpu_studio.ui.models.plan.plan_document import folder_of
 from gpu_studio.ui.models.runs.queue_model import QueueModel, QueueRow
 
@@ -26,7 +26,8 @@ PULSE_MS = 2000
 """So often it is asked whether somebody still works the queue, while plans in it are seen."""
 NONE_SELECTED = "Select a plan in the queue, on the Runs page"
 NOTHING_TO_GO_ON = "Nothing waits in the queue, or it is being worked off"
-_OF_SELECTED = ("queue_up", "queue_down", "queue_hold", "queue_start", "queue_remove")
+ANYWAY = "Make the batch or the slices smaller, or choose another card; or start it now, if the prediction seems wrong."
+_OF_SELECTED = ("queue_up", "queue_down", "queue_hold", "queue_pass", "queue_start", "queue_remove")
 
 
 class QueueControl(QObject):
@@ -95,9 +96,9 @@ class QueueControl(QObject):
         if self._files is not None and self._watching:
             _follow(self._files, self._runs_dir, queue.folder)
         entries, self.forsaken = queue.entries(), self._is_forsaken(queue)
-        waits = {each.id: FORSAKEN for each in entries} if self.forsaken else queue.waits()
+        waits = {each.id: Wait(FORSAKEN) for each in entries} if self.forsaken else queue.waits()
         self._needs = {each.id: self._needs.get(each.id) or self._needs_of(queue, each) for each in entries}
-        self.model.set_rows([QueueRow(each, self._needs[each.id], waits.get(each.id, "")) for each in entries])
+        self.model.set_rows([QueueRow(each, self._needs[each.id], waits.get(each.id)) for each in entries])
         if self.model.place_of(self.selected) is None:
             self.selected = ""
         if self._watching and entries:
@@ -132,11 +133,19 @@ class QueueControl(QObject):
         """Put the open plan at the end of the queue."""
         document = self._window.document
         plan = document.plan
-        if plan is None or self._window.readiness.why_not:
+        if plan is not None and not self._window.readiness.why_not:
+            self._window.consent.obtain(plan, folder_of(document.path), self._add_plan)
+
+    def _add_plan(self) -> None:
+        document = self._window.document
+        plan = document.plan
+        if plan is None:
             return
         base, target = folder_of(document.path), self._window.resuming.target
         predicted = self._predicted(plan, base)
-        if self._do(lambda: self.queue.add(plan, base, predicted=predicted, resume=target)):
+        if reason := self._never_fits(plan, predicted):
+            self._window.notice.say(f"{plan.name} {reason}: it would wait for ever. {ANYWAY}", "warning")
+        elif self._do(lambda: self.queue.add(plan, base, predicted=predicted, resume=target)):
             self._window.resuming.end()
             self._window.notice.say(
                 f"{plan.name} is in the queue: it starts when its devices have the memory it needs.",
@@ -155,12 +164,23 @@ class QueueControl(QObject):
     def toggle_hold(self) -> None:
         """Hold the selected entry, or let it go."""
         if (row := self._row()) is not None:
-            change = self.queue.release if row.entry.held else self.queue.hold
+            name = row.entry.id
+            if row.entry.held:
+                self._once_allowed(row.entry, lambda: self._do(lambda: self.queue.release(name)))
+            else:
+                self._do(lambda: self.queue.hold(name))
+
+    def toggle_pass(self) -> None:
+        """Let others pass the selected entry, or have what it waits for kept for it."""
+        if (row := self._row()) is not None:
+            change = self.queue.keep if row.entry.lets_pass else self.queue.let_pass
             self._do(lambda: change(row.entry.id))
 
     def start_now(self) -> None:
         """Start the selected entry, whatever is free."""
-        self._do(lambda: self.queue.start_now(self.selected))
+        if (row := self._row()) is not None:
+            name = row.entry.id
+            self._once_allowed(row.entry, lambda: self._do(lambda: self.queue.start_now(name)))
 
     def remove(self) -> None:
         """Take the selected entry out, and offer to put it back."""
@@ -192,6 +212,15 @@ class QueueControl(QObject):
         self.read()
         self._see_to_runner()
         return done
+
+    def _once_allowed(self, entry: Entry, then: Callable[[], object]) -> None:
+        """Do `then` once all Python that an entry's plan names is allowed."""
+        try:
+            plan = self.queue.plan_of(entry)
+        except PlanError:
+            then()
+        else:
+            self._window.consent.obtain(plan, Path(entry.base), then)
 
     def _see_to_runner(self) -> None:
         # Where it cannot be started, nobody works the queue, which is seen.
@@ -226,6 +255,13 @@ class QueueControl(QObject):
         except PlanError:
             return "not known"
 
+    def _never_fits(self, plan: Plan, predicted: dict[str, int]) -> str:
+        from gpu_studio.runs.queueing.queue_choice import never_fits
+        from gpu_studio.runs.queueing.queue_needs import needs_of
+
+        machine = self._window.readiness.machine
+        return "" if machine is None else never_fits(needs_of(plan, machine, predicted), machine)
+
     def _predicted(self, plan: Plan, base: Path) -> dict[str, int]:
         """What the open plan takes of each logical device, as far as TensorFlow has told of it."""
         machine, facts = self._window.readiness.machine, self._window.facts.known_of(plan, base)
@@ -245,6 +281,8 @@ class QueueControl(QObject):
         for name in _OF_SELECTED:
             actions.allow(name, "" if row else NONE_SELECTED)
         actions["queue_hold"].setText("Release queued plan" if row and row.entry.held else "Hold queued plan")
+        passes = bool(row and row.entry.lets_pass)
+        actions["queue_pass"].setText("Keep devices for queued plan" if passes else "Let others pass queued plan")
         if row is not None:
             place = self.model.place_of(row.entry.id)
             actions.allow("queue_up", "It is the first already" if place == 0 else "")

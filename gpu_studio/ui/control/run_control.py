@@ -54,6 +54,12 @@ class RunControl(QObject):
 
     def train(self) -> None:
         """Start the open plan as a new run and show it; in resuming it goes on with the run that was chosen."""
+        document = self._window.document
+        if document.plan is None:
+            return
+        self._window.consent.obtain(document.plan, folder_of(document.path), self._train)
+
+    def _train(self) -> None:
         document, machine = self._window.document, self._window.inventory.machine
         if document.plan is None:
             return
@@ -76,7 +82,8 @@ class RunControl(QObject):
         """Go on with a run from its newest checkpoint, or the one called so, as a new run, and show that."""
         from gpu_studio.runs.resume import resume
 
-        self._start(partial(resume, run, self._runs_dir, checkpoint=checkpoint, trainer=self._trainer))
+        start = partial(resume, run, self._runs_dir, checkpoint=checkpoint, trainer=self._trainer)
+        self._window.consent.obtain_for_run(run, lambda: self._start(start))
 
     def toggle_pause(self) -> None:
         """Pause the run that is shown, or let it go on."""

@@ -12,6 +12,8 @@ from PySide6.QtCore import QObject
 from gpu_studio import plan as plans
 from gpu_studio.plan import Plan, PlanError
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.relocation import with_absolute_files
+from gpu_studio.ui.models.plan.plan_document import folder_of
 
 if TYPE_CHECKING:
     from gpu_studio.runs.event_parts import Mend
@@ -69,6 +71,22 @@ class RunPlans(QObject):
 
         self._take(run, lambda plan: plan, change)
 
+    def open_part(self, part: str) -> None:
+        """Show the tab of a part of the run's plan, `model` or `data`; the open plan's, where that is the same plan."""
+        run = self.run
+        if run is None:
+            return
+        document = self._window.document
+        here = document.plan and with_absolute_files(document.plan, folder_of(document.path))
+        if run.exists() and here == _plan_of(run):
+            self._show_part(part)
+        else:
+            self._take(run, lambda plan: plan, lambda _: self._show_part(part))
+
+    def _show_part(self, part: str) -> None:
+        self._window.show_page("plan")
+        self._window.plan_page.workspace.open(part.capitalize())
+
     def _to_go_on_from(self, run: RunDirectory, plan: Plan, changed: Plan) -> Resume | None:
         from gpu_studio.runs.resume import ResumeError, choose
         from gpu_studio.runs.resumption import problems_of
@@ -89,6 +107,13 @@ class RunPlans(QObject):
 
     def _compare(self, run: RunDirectory) -> None:
         self._window.plan_page.compare(Path(run.id), plans.load(run.plan_file))
+
+
+def _plan_of(run: RunDirectory) -> Plan | None:
+    try:
+        return plans.load(run.plan_file)
+    except PlanError:
+        return None
 
 
 def _renamed(plan: Plan) -> Plan:

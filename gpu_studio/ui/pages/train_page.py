@@ -155,6 +155,11 @@ class TrainPage(QWidget):
         if self._run is not None:
             self._run.stop_now()
 
+    def look_again(self) -> None:
+        """Say once more how the run ended, as when its Python has been allowed since."""
+        if self._run is not None and self._run.history.ended:
+            self._end()
+
     # Drawing
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name

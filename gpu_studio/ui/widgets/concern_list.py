@@ -48,11 +48,9 @@ class ConcernView(QFrame):
         for label, words in ((self._field, concern.field), (self._text, text), (self._why, sentence(concern.why))):
             label.setText(words)
             label.setVisible(bool(words))
-        mend = concern.mend
-        self.button.setVisible(mend is not None)
-        if mend is not None:
-            self.button.setText(mend.label)
-            self.button.setAccessibleName(f"{mend.label}, because {concern.said}")
+        self.button.setVisible(bool(concern.deed))
+        self.button.setText(concern.deed)
+        self.button.setAccessibleName(f"{concern.deed}, because {concern.said}")
 
     def _lay_out(self) -> None:
         words = QVBoxLayout()
@@ -118,6 +116,6 @@ class ConcernList(QWidget):
     def _pass_on_focus(self, focused: int | None, gone: Sequence[ConcernView]) -> None:
         if focused is None or not any(view.button.hasFocus() for view in gone):
             return
-        buttons = [view.button for view in self.views.values() if view.concern.mend is not None]
+        buttons = [view.button for view in self.views.values() if view.concern.deed]
         if buttons:
             buttons[min(focused, len(buttons) - 1)].setFocus()

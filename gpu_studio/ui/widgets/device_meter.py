@@ -13,6 +13,7 @@ from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.bar import HEIGHT as BAR
 from gpu_studio.ui.widgets.bar import draw_bar
+from gpu_studio.ui.widgets.painting import LEFT, RIGHT
 
 _DOT = 8
 _NAME_LEFT = 15
@@ -22,8 +23,6 @@ FORMS: tuple[Form, ...] = ("full", "dense", "line")
 """From the highest to the lowest."""
 _BELOW: dict[Form, int] = {"full": 10, "dense": 4, "line": 2}
 _BESIDE = 8
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 
 
 class DeviceMeter(QWidget):
@@ -101,9 +100,9 @@ class DeviceMeter(QWidget):
         painter.drawEllipse(QPointF(_DOT / 2, room.center().y()), _DOT / 2, _DOT / 2)
         painter.setPen(QColor(self._theme.tokens.text))
         painter.setFont(font("mono"))
-        painter.drawText(room.adjusted(_NAME_LEFT, 0, 0, 0), _LEFT, self._now.name)
+        painter.drawText(room.adjusted(_NAME_LEFT, 0, 0, 0), LEFT, self._now.name)
         painter.setFont(font("text"))
-        painter.drawText(room, _RIGHT, self._now.amount)
+        painter.drawText(room, RIGHT, self._now.amount)
 
     def _paint_peak(self, painter: QPainter, room: QRectF) -> None:
         """A notch in the bar where the peak was."""
@@ -115,7 +114,7 @@ class DeviceMeter(QWidget):
         painter.setFont(font("caption"))
         painter.setPen(QColor(self._theme.tokens.muted))
         text = painter.fontMetrics().elidedText(self._now.caption, Qt.TextElideMode.ElideRight, int(room.width()))
-        painter.drawText(room, _LEFT, text)
+        painter.drawText(room, LEFT, text)
 
     def _colour(self) -> str:
         tokens = self._theme.tokens

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, QSize, Qt
+from PySide6.QtCore import QRect, QSize
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gpu_studio.ui.models.train.readout import Readout
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.widgets.painting import LEFT, RIGHT
 
 _TITLE = 26
 _ROW = 23
@@ -55,16 +56,12 @@ class FigureList(QWidget):
         width = self.contentsRect().width()
         painter.setFont(font("section"))
         painter.setPen(QColor(self._theme.tokens.muted))
-        painter.drawText(QRect(0, 0, width, _TITLE), _LEFT, self._readout.title.upper())
+        painter.drawText(QRect(0, 0, width, _TITLE), LEFT, self._readout.title.upper())
         painter.setFont(font("text"))
         height = max(_ROW, painter.fontMetrics().height() + 4)
         for number, (name, figure) in enumerate(self._readout.rows):
             room = QRect(0, _TITLE + number * height, width, height)
             painter.setPen(QColor(self._theme.tokens.muted))
-            painter.drawText(room, _LEFT, name)
+            painter.drawText(room, LEFT, name)
             painter.setPen(QColor(self._theme.tokens.text))
-            painter.drawText(room, _RIGHT, figure)
-
-
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+            painter.drawText(room, RIGHT, figure)

@@ -11,9 +11,8 @@ from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.labels import Paragraph
 from gpu_studio.ui.widgets.memory_row import shades
+from gpu_studio.ui.widgets.painting import LEFT, RIGHT, draw_focus
 
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 _SIGN = 10
 
 
@@ -66,18 +65,16 @@ class PartLine(QWidget):
         tokens = self._theme.tokens
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if self.hasFocus():
-            painter.setPen(QColor(tokens.accent))
-            painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
+        draw_focus(painter, self, tokens, 4)
         line = QRectF(self.rect()).adjusted(4, 0, -4, 0)
         sign = QRectF(line.left(), line.center().y() - _SIGN / 2, _SIGN, _SIGN)
         painter.setPen(QColor(tokens.line))
         painter.setBrush(QColor(shades(tokens.device_colour(self._place), tokens)[self._number]))
         painter.drawRoundedRect(sign, 2, 2)
         painter.setPen(QColor(tokens.muted))
-        painter.drawText(line.adjusted(_SIGN + 6, 0, 0, 0), _LEFT, self._part.name)
+        painter.drawText(line.adjusted(_SIGN + 6, 0, 0, 0), LEFT, self._part.name)
         painter.setPen(QColor(tokens.text))
-        painter.drawText(line, _RIGHT, self._part.amount)
+        painter.drawText(line, RIGHT, self._part.amount)
 
 
 class MemoryParts(QWidget):

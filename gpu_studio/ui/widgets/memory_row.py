@@ -13,11 +13,10 @@ from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.palette import mix
 from gpu_studio.ui.theme.tokens import Tokens
+from gpu_studio.ui.widgets.painting import LEFT, RIGHT, draw_focus
 
 BAR = 8.0
 _PAD, _DOT, _NAME_LEFT, _APART = 4, 8, 15, 8
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 _SLIVER = 3
 """So many pixels show that there is something, however little."""
 _SHADES = (1.0, 0.72, 0.5, 0.34, 0.2)
@@ -78,9 +77,7 @@ class MemoryRow(QWidget):
         tokens = self._theme.tokens
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if self.hasFocus():
-            painter.setPen(QColor(tokens.accent))
-            painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
+        draw_focus(painter, self, tokens, 6)
         line = QRectF(_PAD, _PAD, self.width() - 2 * _PAD, self.fontMetrics().height())
         self._paint_line(painter, line, tokens)
         if self._prospect.parts:
@@ -93,20 +90,20 @@ class MemoryRow(QWidget):
         painter.drawEllipse(QPointF(line.left() + _DOT / 2, line.center().y()), _DOT / 2, _DOT / 2)
         painter.setFont(font("mono"))
         painter.setPen(QColor(tokens.text))
-        painter.drawText(line.adjusted(_NAME_LEFT, 0, 0, 0), _LEFT, self._prospect.name)
+        painter.drawText(line.adjusted(_NAME_LEFT, 0, 0, 0), LEFT, self._prospect.name)
         after = _NAME_LEFT + painter.fontMetrics().horizontalAdvance(self._prospect.name) + 10
         painter.setFont(font("text"))
         painter.setPen(QColor(tokens.bad if self._prospect.over else tokens.text))
         share = QFontMetrics(font("caption")).horizontalAdvance(self._prospect.share)
         amount = self._amount(int(line.width()) - after - share - _APART)
-        painter.drawText(line, _RIGHT, amount)
+        painter.drawText(line, RIGHT, amount)
         beside = line.adjusted(after, 0, -painter.fontMetrics().horizontalAdvance(amount) - _APART, 0)
         painter.setFont(font("caption"))
         painter.setPen(QColor(tokens.muted))
         words = painter.fontMetrics().elidedText(
             self._prospect.share, Qt.TextElideMode.ElideRight, max(0, int(beside.width()))
         )
-        painter.drawText(beside, _LEFT, words)
+        painter.drawText(beside, LEFT, words)
 
     def _amount(self, room: int) -> str:
         """The total and the limit; in little room, measured in pixels, the total, to which the bar draws the limit."""

@@ -23,6 +23,7 @@ from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import number
+from gpu_studio.ui.widgets.painting import LEFT, RIGHT
 from gpu_studio.ui.widgets.plots.ticks import linear_ticks, round_range
 
 _HEIGHT = 148
@@ -127,7 +128,7 @@ class RateCurve(QWidget):
         if self._at is not None:
             self._paint_crosshair(painter, self._rate(self._at))
         painter.setPen(QColor(self._theme.tokens.text if self._at is not None else self._theme.tokens.muted))
-        painter.drawText(QRectF(0, 0, self.width(), self._line()), _RIGHT, self.words)
+        painter.drawText(QRectF(0, 0, self.width(), self._line()), RIGHT, self.words)
 
     def _paint_axes(self, painter: QPainter) -> None:
         tokens, room, line = self._theme.tokens, self._room(), self._line()
@@ -136,12 +137,12 @@ class RateCurve(QWidget):
             painter.setPen(QPen(QColor(tokens.line), 1))
             painter.drawLine(QPointF(room.left(), height), QPointF(room.right(), height))
             painter.setPen(QColor(tokens.muted))
-            painter.drawText(QRectF(0, height - line / 2, room.left() - GRID, line), _RIGHT, text)
+            painter.drawText(QRectF(0, height - line / 2, room.left() - GRID, line), RIGHT, text)
         for value, text in linear_ticks(0, self._steps, _TICKS):
             place = self._point(value, 0).x()
             painter.drawText(QRectF(place - 40, room.bottom() + 2, 80, line), Qt.AlignmentFlag.AlignHCenter, text)
-        painter.drawText(QRectF(0, 0, room.width(), line), _LEFT, "learning rate")
-        painter.drawText(QRectF(0, room.bottom() + 2, room.left() - GRID, line), _RIGHT, "step")
+        painter.drawText(QRectF(0, 0, room.width(), line), LEFT, "learning rate")
+        painter.drawText(QRectF(0, room.bottom() + 2, room.left() - GRID, line), RIGHT, "step")
         if self.hasFocus():
             painter.setPen(QPen(QColor(tokens.accent), 1))
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
@@ -177,7 +178,3 @@ class RateCurve(QWidget):
 
     def _line(self) -> int:
         return self.fontMetrics().height() + 2
-
-
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight

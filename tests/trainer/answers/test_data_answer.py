@@ -61,7 +61,7 @@ def test_that_values_are_told_as_values(tmp_path) -> None:
     ("data", "words"),
     [
         (Data(file="nowhere.npz"), "There is no data file"),
-        (Data(python="data.py:load"), "reads built-in data and .npz files"),
+        (Data(python="data.py:load"), "There is no Python file"),
         (Data(), "an empty data part"),
     ],
 )

@@ -148,7 +148,7 @@ def test_that_every_layer_that_computes_costs_something_both_ways(told) -> None:
     [
         ("misfit", "takes samples of shape (8,)"),
         ("no images", "cnn needs samples of shape"),
-        ("python", "trains built-in models and .keras files"),
+        ("python", "There is no Python file"),
         ("too large", "Out of memory on CPU:0"),
         ("impossible", "Keras cannot build this model"),
     ],

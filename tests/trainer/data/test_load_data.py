@@ -97,7 +97,6 @@ def test_that_samples_of_a_single_class_are_refused(tmp_path):
     ("data", "words"),
     [
         (Data(folder="images/"), 'not folder = "images/"'),
-        (Data(python="data.py:load"), 'not python = "data.py:load"'),
         (Data(name="imagenet"), 'not name = "imagenet"'),
         (Data(), "not an empty data part"),
     ],

@@ -189,7 +189,6 @@ def test_that_the_smallest_images_that_are_let_through_do_work(name, side):
     ("model", "words"),
     [
         (Model(name="vgg"), 'not name = "vgg"'),
-        (Model(python="m.py:f"), 'not python = "m.py:f"'),
         (Model(), "not an empty model part"),
     ],
 )

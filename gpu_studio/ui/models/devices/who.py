@@ -7,6 +7,7 @@ import re
 from functools import cache
 from pathlib import PurePath
 
+from gpu_studio.hardware.command_words import short_command
 from gpu_studio.hardware.samples import Process
 
 TRAINER = "gpu_studio.trainer"
@@ -41,17 +42,3 @@ def who(process: Process) -> str:
     """What a process does, and whose it is unless it is this user's."""
     others = process.user if process.user and process.user != me() else ""
     return " · ".join(filter(None, (what(process), others)))
-
-
-def short_command(command: str) -> str:
-    """A command line without folders and options: `python train.py`."""
-    words = command.split()
-    if len(words) < 2 or not words[0].startswith(("/", "python")):
-        return command
-    program = PurePath(words[0]).name
-    if not program.startswith("python"):
-        return program
-    if "-m" in words[1:-1]:
-        return f"{program} -m {words[words.index('-m') + 1]}"
-    script = next((word for word in words[1:] if not word.startswith("-")), "")
-    return f"{program} {PurePath(script).name}".rstrip()

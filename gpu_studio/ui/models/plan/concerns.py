@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from gpu_studio.hardware.topology import Topology
@@ -11,6 +12,7 @@ from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan.cautions import cautions
 from gpu_studio.plan.mending import Caution, Mend
 from gpu_studio.plan.mends import mends_of
+from gpu_studio.runs.sources import ConsentProblem
 from gpu_studio.ui.models.devices.link_cautions import link_cautions
 from gpu_studio.ui.models.plan.plan_view import PlanView
 
@@ -20,13 +22,24 @@ MOST = 8
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """One of them: `key` tells it from the others from plan to plan, `field` is the plan's where there is one."""
+    """One of them: `key` tells it from the others from plan to plan, `field` is the plan's where there is one.
+
+    What is in the way may be a file of Python, `code`, that its user has not allowed.
+    """
 
     key: str
     text: str
     why: str = ""
     field: str = ""
     mend: Mend | None = None
+    code: Path | None = None
+
+    @property
+    def deed(self) -> str:
+        """What can be done about it, as a button says it; empty where that is not known."""
+        if self.mend is not None:
+            return self.mend.label
+        return "Allow…" if self.code is not None else ""
 
     @property
     def said(self) -> str:
@@ -79,7 +92,8 @@ def _problems(view: PlanView) -> Iterator[Concern]:
     for place, (problem, mend) in enumerate(zip(shown, mends, strict=True)):
         earlier = sum(each.field == problem.field for each in shown[:place])
         key = f"{problem.field} {earlier}"
-        yield Concern(key, f"is {problem.received}", problem.advice, problem.field, mend)
+        code = problem.path if isinstance(problem, ConsentProblem) else None
+        yield Concern(key, f"is {problem.received}", problem.advice, problem.field, mend, code)
     if len(view.problems) > MOST:
         yield Concern("more", f"{len(view.problems) - MOST} more come after these")
 

@@ -7,12 +7,12 @@ from itertools import groupby
 from typing import Any
 
 from gpu_studio.placement.model_graph import Layer, ModelGraph
+from gpu_studio.placement.work_words import flops_in_words
 from gpu_studio.ui.models.figures import size
 from gpu_studio.ui.models.plain_table import PlainTable
 from gpu_studio.ui.units import number
 
 _MOST_WIDTHS = 7
-_SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 class LayersModel(PlainTable[Layer]):
@@ -33,7 +33,7 @@ class LayersModel(PlainTable[Layer]):
             shape_in_words(row.output_shape),
             number(row.parameters),
             size(row.weight_bytes),
-            flops(row.flops_forward).removesuffix("FLOP").rstrip(),
+            flops_in_words(row.flops_forward).removesuffix("FLOP").rstrip(),
         )[column]
 
     def order(self, row: Layer, column: int) -> Any:
@@ -44,14 +44,6 @@ class LayersModel(PlainTable[Layer]):
 def shape_in_words(shape: Sequence[int | None]) -> str:
     """One sample's shape: `28 × 28 × 1`; an axis of any length is `any`, a single number `one number`."""
     return " × ".join("any" if axis is None else number(axis) for axis in shape) if shape else "one number"
-
-
-def flops(count: float) -> str:
-    """Floating-point operations in decimal units: `0.67 MFLOP`, `512 FLOP`."""
-    for scale, letter in _SCALES:
-        if count >= scale:
-            return f"{count / scale:.3g} {letter}FLOP"
-    return f"{count:.0f} FLOP"
 
 
 def widths(graph: ModelGraph) -> str:
@@ -77,7 +69,7 @@ def totals(graph: ModelGraph) -> str:
     """All layers together: parameters, bytes and operations of a sample."""
     weights = sum(layer.weight_bytes for layer in graph.layers)
     forward = sum(layer.flops_forward for layer in graph.layers)
-    return f"{number(graph.parameters)} parameters · {size(weights)} · {flops(forward)} a sample"
+    return f"{number(graph.parameters)} parameters · {size(weights)} · {flops_in_words(forward)} a sample"
 
 
 def _size(shape: Sequence[int | None]) -> int:

@@ -14,6 +14,7 @@ from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan import Plan
 from gpu_studio.runs.questions.plan_question import data_question, model_question
 from gpu_studio.ui.models.background import Background
+from gpu_studio.ui.models.plan.own_code import not_allowed
 from gpu_studio.ui.models.plan.plan_inquiry import Ended, Progress, Told, inquire
 
 if TYPE_CHECKING:
@@ -41,16 +42,20 @@ class FactsReader(QObject):
 
     `facts` are those of exactly the plan followed: None while nothing is known; its `data` come first, while the model
     is still asked for. `error` says why they cannot be had at all (what is wrong with the plan stands in the facts).
-    `command` is the command line that is asked, by default the trainer's.
+    `withheld` are the plan's files of Python that are not allowed: as long as there are any, nothing is asked, and
+    `consent_wanted(Path)` fires when a person wants to be asked about one of them. `command` is the command line that
+    is asked, by default the trainer's.
     """
 
     changed = Signal()
+    consent_wanted = Signal(object)
 
     def __init__(self, command: Sequence[str] | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.facts: PlanFacts | None = None
         self.waiting_for = ""
         self.error = ""
+        self.withheld: tuple[Path, ...] = ()
         self._command = command
         self._followed: _Followed | None = None
         self._inquiry: Background[Told] | None = None
@@ -72,12 +77,13 @@ class FactsReader(QObject):
 
     def follow(self, plan: Plan, base: Path) -> None:
         """Give the facts of `plan`, whose relative file names start at `base`; asks only if the last do not hold."""
-        followed = _Followed(plan, base, _content(plan, base))
-        if self._followed is not None and followed.content == self._followed.content:
+        followed, withheld = _Followed(plan, base, _content(plan, base)), not_allowed(plan, base)
+        same = self._followed is not None and followed.content == self._followed.content
+        if same and withheld == self.withheld:
             return
         self._leave()
-        self._followed = followed
-        self.facts, self.error = self._remembered.get(followed.content), ""
+        self._followed, self.withheld = followed, withheld
+        self.facts, self.error = None if withheld else self._remembered.get(followed.content), ""
         if self.facts is None:
             self._begin()
         self.changed.emit()
@@ -104,9 +110,9 @@ class FactsReader(QObject):
 
     def retry(self) -> None:
         """Ask again after a failure or a cancel, or to see whether a file is there now."""
-        if self._followed is not None and not self.asking:
-            self._remembered.pop(self._followed.content, None)
-            self.error = ""
+        if (followed := self._followed) is not None and not self.asking:
+            self._remembered.pop(followed.content, None)
+            self.error, self.withheld = "", not_allowed(followed.plan, followed.base)
             self._begin()
             self.changed.emit()
 
@@ -119,8 +125,9 @@ class FactsReader(QObject):
         self._leaving.clear()
 
     def _begin(self) -> None:
-        self.waiting_for = BEGINNING
-        self._patience.start()
+        if not self.withheld:
+            self.waiting_for = BEGINNING
+            self._patience.start()
 
     def _leave(self) -> None:
         """Stop asking without waiting for the process to be gone."""
@@ -134,8 +141,16 @@ class FactsReader(QObject):
             self._inquiry = None
 
     def _ask(self) -> None:
-        if self._followed is not None:
-            self._inquiry = inquire(self._followed.plan, self._followed.base, self._command)
+        followed = self._followed
+        if followed is None:
+            return
+        # A file may have changed since the plan was shown.
+        self.withheld = not_allowed(followed.plan, followed.base)
+        if self.withheld:
+            self._leave()
+            self.changed.emit()
+        else:
+            self._inquiry = inquire(followed.plan, followed.base, self._command)
             self._looking.start()
 
     def _look(self) -> None:

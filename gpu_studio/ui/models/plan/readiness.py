@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
 from gpu_studio.plan import Machine, Plan, Problem, validate
 from gpu_studio.plan.rules.device_rules import allocator
+from gpu_studio.runs.sources import ConsentProblem
 from gpu_studio.ui.models.devices.inventory import Inventory
+from gpu_studio.ui.models.plan.own_code import names_files, problems_of_files
 from gpu_studio.ui.models.plan.plan_document import PlanDocument, folder_of
 from gpu_studio.ui.units import plural
 
@@ -49,6 +50,17 @@ class Readiness(QObject):
             return f"The plan has {plural(len(self.problems), 'problem')}: {self.problems[0]}"
         return ""
 
+    @property
+    def not_allowed(self) -> tuple[ConsentProblem, ...]:
+        """Those of the problems that are a file of Python which its user has not allowed."""
+        return tuple(each for each in self.problems if isinstance(each, ConsentProblem))
+
+    def look_again(self) -> None:
+        """See whether the files that the plan names have changed; free where it names none."""
+        plan = self._document.plan
+        if plan is not None and names_files(plan):
+            self.check()
+
     def check(self) -> None:
         """Look again at everything."""
         plan, machine = self._document.plan, self.machine
@@ -56,20 +68,10 @@ class Readiness(QObject):
         known = machine if machine is self._inventory.machine else None
         self.problems = ()
         if plan is not None and machine is not None:
-            here = (*allocator(plan, os.environ), *_problems_of_files(plan, self._document.path))
+            here = (*allocator(plan, os.environ), *problems_of_files(plan, folder_of(self._document.path)))
             self.problems = (*validate(plan, known), *here, *self.also(plan, known))
         self.changed.emit()
 
 
 def _nothing_else(_plan: Plan, _machine: Machine | None) -> Sequence[Problem]:
     return ()
-
-
-def _problems_of_files(plan: Plan, path: Path | None) -> list[Problem]:
-    """What is wrong with the files that the plan names, relative to its own."""
-    if not plan.model.file and not plan.data.file:
-        return []
-    # Imported only for such a plan: it brings numpy, and the window's start waits for this module.
-    from gpu_studio.runs.sources import file_problems
-
-    return file_problems(plan, folder_of(path))

@@ -15,6 +15,7 @@ from gpu_studio.runs.questions.ask import AskCancelledError, AskError
 from gpu_studio.runs.questions.times_question import ask_times, times_question
 from gpu_studio.ui.models.background import Background, Tell
 from gpu_studio.ui.models.plan.lanes.measurement import Measurement, measurement_in
+from gpu_studio.ui.models.plan.own_code import not_allowed, not_looked_into
 from gpu_studio.ui.units import sentence
 
 LOOK_MS = 50
@@ -85,12 +86,16 @@ class TimesReader(QObject):
 
     def measure(self) -> None:
         """Measure the plan that is followed, anew if it was measured already."""
-        if self._question is not None and not self.measuring:
+        question = self._question
+        if question is None or self.measuring:
+            return
+        if withheld := not_allowed(question.plan, question.base):
+            self.error = sentence(not_looked_into(withheld))
+        else:
             self.error, self.waiting_for = "", BEGINNING
-            fresh = self.known is not None
-            self._measuring = _measuring(self._question, self._command, fresh=fresh)
+            self._measuring = _measuring(question, self._command, fresh=self.known is not None)
             self._looking.start()
-            self.changed.emit()
+        self.changed.emit()
 
     def cancel(self) -> None:
         """Give up measuring; what is known stays."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal
 
 from gpu_studio import plan as plans
@@ -14,6 +15,7 @@ from gpu_studio.runs.failures.diagnosis import Explanation, explain
 from gpu_studio.runs.failures.failure_mends import offered
 from gpu_studio.runs.reading.history import History
 from gpu_studio.ui.models.figures import count
+from gpu_studio.ui.models.train.own_code_outcome import own_code
 
 Tone = Literal["plain", "bad"]
 MOST_MENDS: Final = 4
@@ -23,7 +25,8 @@ MOST_MENDS: Final = 4
 class Outcome:
     """What happened, what to try, and the lines it was told from. `resumable`: there is a checkpoint to go on from.
 
-    `mends` are changes of the run's plan that may help.
+    `mends` are changes of the run's plan that may help. A failure in Python of the user's own is about a `part` of the
+    plan, `model` or `data`; `not_allowed` is a file of it that may not run.
     """
 
     message: str
@@ -32,6 +35,8 @@ class Outcome:
     tone: Tone = "bad"
     resumable: bool = False
     mends: tuple[Mend, ...] = ()
+    part: str = ""
+    not_allowed: Path | None = None
 
 
 def outcome(run: RunDirectory, history: History) -> Outcome | None:
@@ -42,7 +47,9 @@ def outcome(run: RunDirectory, history: History) -> Outcome | None:
         told = explain(run)
         mends = _that_can_be_made(run, told.mends)
         words = _for_the_window(told, run, mends)
-        return Outcome(told.message, words, told.details, resumable=bool(checkpoints(run)), mends=mends)
+        part, missing = own_code(run)
+        resumable = bool(checkpoints(run))
+        return Outcome(told.message, words, told.details, "bad", resumable, mends, part, missing)
     finished = history.finished
     if finished is None or finished.reason not in ("stopped", "stopped_now"):
         return None

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QActionGroup
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QTabBar, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
 
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.devices.device_history import PEAKS, DeviceHistory
@@ -28,6 +27,7 @@ from gpu_studio.ui.widgets.plots.scale import BYTES, BYTES_A_SECOND, CELSIUS, PE
 from gpu_studio.ui.widgets.plots.time_plot import TimePlot
 from gpu_studio.ui.widgets.plots.time_view import TimeView
 from gpu_studio.ui.widgets.plots.time_window import Extent
+from gpu_studio.ui.widgets.tab_bar import tab_bar
 
 SPANS = {"2 min": 120, "10 min": 600, "1 h": 3600, "6 h": 21_600, "24 h": 86_400}
 USUAL_SPAN = "10 min"
@@ -62,7 +62,7 @@ class HistoryPlot(TimePlot):
     """A card with a tab for each metric, a choice of how far back, the curves, and below them the legend."""
 
     def __init__(self, theme: ThemeManager, history: DeviceHistory, parent: QWidget | None = None) -> None:
-        self.tabs = _tabs()
+        self.tabs = tab_bar("What is plotted")
         self._theme_of_legend = theme
         self._span_name = USUAL_SPAN
         self.moment = Label("", "caption")
@@ -271,13 +271,3 @@ def style_of(place: int | None) -> Style:
     if place is None:
         return Style(lambda tokens: tokens.host)
     return Style(lambda tokens: tokens.device_colour(place), Tokens.device_dash(place))
-
-
-def _tabs() -> QTabBar:
-    tabs = QTabBar()
-    tabs.setAccessibleName("What is plotted")
-    tabs.setDrawBase(False)
-    tabs.setExpanding(False)
-    tabs.setUsesScrollButtons(False)
-    tabs.setElideMode(Qt.TextElideMode.ElideNone)
-    return tabs

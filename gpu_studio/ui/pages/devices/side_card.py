@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QStackedWidget, QTabBar, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from gpu_studio.hardware.picture import Picture
 from gpu_studio.ui.models.devices.alerts import AlertWatch
@@ -14,6 +13,7 @@ from gpu_studio.ui.pages.devices.topology_pane import TopologyPane
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.card import Card
+from gpu_studio.ui.widgets.tab_bar import tab_bar
 from gpu_studio.ui.widgets.tables.table import Table
 
 PROCESSES, TOPOLOGY, EVENTS = range(3)
@@ -34,7 +34,7 @@ class SideCard(Card):
         self.event_table = Table(self.events, "Events of the devices")
         self.event_table.set_widths({0: 84, 1: 82}, stretch=2)
         self.event_table.setWordWrap(True)
-        self.tabs = _tabs()
+        self.tabs = tab_bar("What is shown beside the plots")
         self._pages = QStackedWidget()
         for title, page in (
             ("Processes", self.processes),
@@ -55,13 +55,3 @@ class SideCard(Card):
         if len(self.events.rows) != len(self.log.events) or self.events.rows[:1] != tuple(self.log.events[-1:]):
             self.events.set_rows(self.log.events[::-1])
             self.tabs.setTabText(EVENTS, f"Events {len(self.log.events)}")
-
-
-def _tabs() -> QTabBar:
-    tabs = QTabBar()
-    tabs.setAccessibleName("What is shown beside the plots")
-    tabs.setDrawBase(False)
-    tabs.setExpanding(False)
-    tabs.setUsesScrollButtons(False)
-    tabs.setElideMode(Qt.TextElideMode.ElideNone)
-    return tabs

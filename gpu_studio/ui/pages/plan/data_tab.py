@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -33,7 +35,12 @@ SOURCES = {
     "folder": Source(
         "Image folder", "folder", "a folder with a folder of images for each class", ask_for_folder("Choose a folder")
     ),
-    "python": Source("Python", "function", "file.py:function that returns the arrays"),
+    "python": Source(
+        "Python function",
+        "Python file",
+        "a file with a function that returns the arrays",
+        ask_for_file("Choose a Python file", "Python (*.py);;All files (*)"),
+    ),
 }
 
 
@@ -53,7 +60,8 @@ class DataTab(QWidget):
             self.fractions.add_limited(f"data.{option.name}", option, f"for {label}")
         for form in (self.form, self.fractions):
             form.edited.connect(self.edited)
-        self.bar = FactsBar("the data")
+        self.form.allow_wanted.connect(self._want_consent)
+        self.bar = FactsBar("the data", offers_consent=False)
         self.lines = Lines()
         self.pictures = SampleGrid(theme)
         self.rows = RowsModel(self)
@@ -86,6 +94,10 @@ class DataTab(QWidget):
         self._show_lines(data)
         if data is not None or error:
             self._show_preview(data)
+
+    def _want_consent(self, path: Path) -> None:
+        if self._reader is not None:
+            self._reader.consent_wanted.emit(path)
 
     def _show_lines(self, data: DataFacts | None) -> None:
         if self._view is None or self._reader is None or data is None:

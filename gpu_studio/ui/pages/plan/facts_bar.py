@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtWidgets import QWidget
 
+from gpu_studio.ui.models.plan.own_code import not_looked_into
 from gpu_studio.ui.models.plan.plan_facts import FactsReader
 from gpu_studio.ui.units import sentence
 from gpu_studio.ui.widgets.note import Note
@@ -13,11 +14,16 @@ from gpu_studio.ui.widgets.notice import Tone
 
 
 class FactsBar(Note):
-    """Takes no room while there is nothing to say. Its button cancels the question, or asks it again."""
+    """Takes no room while there is nothing to say. Its button cancels the question, or asks it again.
 
-    def __init__(self, what: str, parent: QWidget | None = None) -> None:
+    Where it may not be asked, the button asks the person about the file of Python that keeps it from being asked; of
+    `offers_consent` False it says so only.
+    """
+
+    def __init__(self, what: str, parent: QWidget | None = None, *, offers_consent: bool = True) -> None:
         super().__init__(parent)
         self._what = what
+        self._offers_consent = offers_consent
         self._reader: FactsReader | None = None
 
     def show_reader(
@@ -30,6 +36,9 @@ class FactsBar(Note):
         self._reader = reader
         if known:
             self.hide()
+        elif reader.withheld:
+            offer = "Allow…" if self._offers_consent else ""
+            self._say(sentence(not_looked_into(reader.withheld)), "plain", offer)
         elif reader.asking:
             waiting = reader.waiting_for or f"reading {self._what}"
             self._say(sentence(waiting).rstrip(".") + "…", "plain", "Cancel")
@@ -47,7 +56,9 @@ class FactsBar(Note):
     def _ask_or_cancel(self) -> None:
         if self._reader is None:
             return
-        if self._reader.asking:
+        if self._reader.withheld:
+            self._reader.consent_wanted.emit(self._reader.withheld[0])
+        elif self._reader.asking:
             self._reader.cancel()
         else:
             self._reader.retry()

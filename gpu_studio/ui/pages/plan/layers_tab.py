@@ -267,6 +267,8 @@ class LayersTab(QWidget):
             column.addWidget(part)
         column.addWidget(self.start, 1)
         column.addWidget(self._pages, 1)
+        # Where nothing is known of the layers, the line that says so stays a line.
+        column.addStretch()
 
 
 def _said(problem: Problem) -> str:

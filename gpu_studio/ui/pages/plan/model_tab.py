@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
@@ -30,7 +32,12 @@ SOURCES = {
         "a model saved by model.save, as model.keras",
         ask_for_file("Choose a Keras model", "Keras models (*.keras);;All files (*)"),
     ),
-    "python": Source("Python", "function", "file.py:function that returns the model"),
+    "python": Source(
+        "Python function",
+        "Python file",
+        "a file with a function that returns the model",
+        ask_for_file("Choose a Python file", "Python (*.py);;All files (*)"),
+    ),
 }
 
 
@@ -45,7 +52,8 @@ class ModelTab(QWidget):
         self._reader: FactsReader | None = None
         self.form = SourceForm("model", MODELS, SOURCES)
         self.form.edited.connect(self.edited)
-        self.bar = FactsBar("the model's layers")
+        self.form.allow_wanted.connect(self._want_consent)
+        self.bar = FactsBar("the model's layers", offers_consent=False)
         self.totals = Elided(role="muted")
         self.layers = LayersModel(self)
         self.table = Table(self.layers, "layers of the model")
@@ -86,6 +94,10 @@ class ModelTab(QWidget):
         # What stands there meanwhile is of the model before.
         self.table.setEnabled(known)
         self.totals.setEnabled(known)
+
+    def _want_consent(self, path: Path) -> None:
+        if self._reader is not None:
+            self._reader.consent_wanted.emit(path)
 
     def _show_graph(self, graph: ModelGraph | None) -> None:
         self.layers.set_rows(graph.layers if graph else ())

@@ -46,7 +46,7 @@ class OutlookCard(Card):
         self.figures = _Figures()
         self.rows: dict[str, MemoryRow] = {}
         self.parts = MemoryParts(theme)
-        self.waiting = FactsBar("what a step takes")
+        self.waiting = FactsBar("what a step takes", offers_consent=False)
         for concerns in (self.obstacles, self.warnings):
             concerns.mending.connect(self._mend)
         self._lay_out()
@@ -119,12 +119,15 @@ class OutlookCard(Card):
         """Say what is waited for. Why something could not be had, the obstacles say."""
         told = known is not None and (known.model is not None or bool(known.data_error))
         if self._reader is not None:
-            self.waiting.show_reader(self._reader, known=told or bool(self._view and self._view.problems))
+            stands = bool(self._view and self._view.problems) and not self._reader.withheld
+            self.waiting.show_reader(self._reader, known=told or stands)
 
     def _mend(self, concern: Concern) -> None:
         if concern.mend is not None:
             label = concern.mend.label
             self.edited.emit(Change(concern.mend.make, f"{label[0].lower()}{label[1:]}"))
+        elif concern.code is not None and self._reader is not None:
+            self._reader.consent_wanted.emit(concern.code)
 
     def _lay_out(self) -> None:
         area = Scrolled()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from gpu_studio.plan import Plan
@@ -16,8 +17,10 @@ from gpu_studio.ui.models.plan.edits.sources import choose_source, given_sources
 from gpu_studio.ui.models.plan.plan_view import Change, PlanView
 from gpu_studio.ui.pages.plan.form.field import Field
 from gpu_studio.ui.pages.plan.form.form import Form
+from gpu_studio.ui.pages.plan.form.new_option import NewOption
 from gpu_studio.ui.pages.plan.form.option_rows import OptionRows
 from gpu_studio.ui.pages.plan.form.row import Row
+from gpu_studio.ui.pages.plan.python_form import PythonForm
 from gpu_studio.ui.widgets.button import Button
 from gpu_studio.ui.widgets.fields import Choice, Segments, Typed
 
@@ -41,7 +44,10 @@ class SourceForm(Form):
     """The kinds side by side, and under them a field for each that the plan names, then its options.
 
     A plan may name several, or options of nothing: all of it stands here, with what is wrong about it.
+    `allow_wanted(Path)` fires when a person wants to be asked about a file of Python that is not allowed.
     """
+
+    allow_wanted = Signal(object)
 
     def __init__(
         self, part: str, entries: Mapping[str, Entry], sources: Mapping[str, Source], parent: QWidget | None = None
@@ -58,9 +64,13 @@ class SourceForm(Form):
             exact=(part, f"{part}.options"),
         )
         self.kind_row = self.add(kind, self.kinds, wide=True)
+        self.python = PythonForm(part, sources["python"].help, sources["python"].ask)
+        self.python.allow_wanted.connect(self.allow_wanted)
         self.sources = {key: self._add_source(key, source) for key, source in sources.items()}
         self.options = OptionRows(f"{part}.options")
         self.put(self.options)
+        self.new = NewOption(f"{part}.options", part, suggested="those that the function takes are suggested")
+        self.put(self.new)
 
     def show_view(self, view: PlanView) -> None:
         """Show the sources that the plan names, and their options."""
@@ -69,6 +79,10 @@ class SourceForm(Form):
         given = given_sources(view.plan, self._part)
         for key, row in self.sources.items():
             row.setVisible(key in given)
+        self.python.show_view(view)
+        self.python.setVisible("python" in given)
+        self.new.show_options(view, self.python.options_of(view))
+        self.new.setVisible("python" in given)
         if not given:
             # Told of the name, whose field is not there.
             self.kind_row.say(view.problems_at(self._part))
@@ -91,6 +105,9 @@ class SourceForm(Form):
             tips = {name: entry.help for name, entry in self._entries.items()}
             choice = Choice(f"built-in {self._part}", list(self._entries), tips=tips)
             return self.add(Field(path, source.label, write=partial(_choose_entry, part=self._part)), choice)
+        if key == "python":
+            self.put(self.python)
+            return self.python.file
         line = Typed(f"{source.label} of the {self._part}", str, lambda value: value or "")
         line.setPlaceholderText(source.help)
         row = self.add(Field(path, source.label, source.help, write=partial(_write_path, path=path)), line, wide=True)

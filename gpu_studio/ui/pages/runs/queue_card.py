@@ -18,12 +18,13 @@ from gpu_studio.ui.widgets.tables.table import HEADER, ROW, Table
 MOST_ROWS, FEWEST_ROWS = 4, 2
 LOW = 700
 """Under so many pixels of the page the runs need the room more than the queue."""
-_WIDTHS = {0: 220, 1: 270}
-_HOW = "started in the background, with or without this window"
+_WIDTHS = {0: 200, 1: 170}
+_HOW, _HOW_WHOLE = "started in the background", "They start with or without this window"
 _BUTTONS = (
     ("queue_up", "Up"),
     ("queue_down", "Down"),
     ("queue_hold", "Hold"),
+    ("queue_pass", "Let others pass"),
     ("queue_start", "Start now"),
     ("queue_remove", "Remove"),
 )
@@ -59,6 +60,7 @@ class QueueCard(Card):
         self._control, self._page = control, page
         self.table = QueueTable(control.model)
         self._count = Label(role="caption")
+        self._count.setToolTip(_HOW_WHOLE)
         self.buttons = {name: ActionButton(actions[name], text=text, small=True) for name, text in _BUTTONS}
         self.header.addWidget(self._count)
         self.go_on = ActionButton(actions["queue_go_on"], "primary", text="Go on", small=True)
@@ -97,13 +99,19 @@ class QueueCard(Card):
         if place is not None:
             row, whole = self._control.model.index(place, 0), QItemSelectionModel.SelectionFlag.Rows
             self.table.selectionModel().setCurrentIndex(row, QItemSelectionModel.SelectionFlag.ClearAndSelect | whole)
-        held = next((each.entry.held for each in rows if each.entry.id == self._control.selected), "")
-        self.buttons["queue_hold"].setText("Release" if held else "Hold")
-        self.buttons["queue_hold"].setAccessibleName("Release" if held else "Hold")
+        entry = next((each.entry for each in rows if each.entry.id == self._control.selected), None)
+        self._name("queue_hold", "Release" if entry and entry.held else "Hold")
+        self._name("queue_pass", "Keep devices" if entry and entry.lets_pass else "Let others pass")
+
+    def _name(self, button: str, text: str) -> None:
+        self.buttons[button].setText(text)
+        self.buttons[button].setAccessibleName(text)
 
     def _fit(self) -> None:
         most = FEWEST_ROWS if self._page.height() < LOW else MOST_ROWS
-        self.table.setFixedHeight(HEADER + min(len(self._control.model.rows), most) * ROW + 2)
+        rows = len(self._control.model.rows)
+        # Of a row that is out of sight no edge shows either.
+        self.table.setFixedHeight(HEADER + min(rows, most) * ROW + (2 if rows <= most else 0))
 
     def _select(self) -> None:
         rows = self.table.selectionModel().selectedRows()

@@ -140,7 +140,9 @@ class _PlanText(QFrame):
         self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text.toPlainText()))
         grid, head = QGridLayout(self), QHBoxLayout()
         grid.setContentsMargins(0, GRID, 0, 0)
-        head.addWidget(_section("Plan"))
+        title = _section("Plan")
+        title.setAlignment(Qt.AlignmentFlag.AlignVCenter)  # on a line with the button
+        head.addWidget(title)
         head.addStretch(1)
         head.addWidget(self.copy)
         grid.addLayout(head, 0, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QUrl, Signal
@@ -10,7 +11,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from gpu_studio.runs.checkpoints import SavedCheckpoint
-from gpu_studio.runs.directory import slug
+from gpu_studio.runs.directory import RunDirectory, slug
 from gpu_studio.runs.events import Checkpoint
 from gpu_studio.runs.reading.history import Level
 from gpu_studio.runs.results.evaluations import Evaluation, evaluations, keep
@@ -27,7 +28,8 @@ class CheckpointsDesk(QObject):
     """Does what the pane asks for. `resuming(run path, checkpoint)` asks to go on; `told(text, tone)` says how it went.
 
     Jobs go on when another run is shown; what comes of them is kept beside the run that they are about. `said` fires
-    when the log of the run that is shown has a new line.
+    when the log of the run that is shown has a new line. `once_allowed(run, deed)` does a deed for which Python of the
+    user's own may have to run, once that is allowed.
     """
 
     said = Signal()
@@ -38,6 +40,7 @@ class CheckpointsDesk(QObject):
         super().__init__(window)
         self._pane, self._model, self._window = pane, model, window
         self._run: LiveRun | None = None
+        self.once_allowed: Callable[[RunDirectory, Callable[[], None]], None] = lambda _run, deed: deed()
         self.jobs = CheckpointJobs(self)
         pane.wanted.connect(self._do)
         pane.cancelled.connect(self.jobs.cancel)
@@ -59,7 +62,11 @@ class CheckpointsDesk(QObject):
     # What is asked for
 
     def _do(self, name: str) -> None:
-        {"resume": self._resume, "evaluate": self._evaluate, "save": self._choose_file, "reveal": self._reveal}[name]()
+        builds = {"evaluate": self._evaluate, "save": self._choose_file}
+        if name in builds and self._run is not None:
+            self.once_allowed(self._run.run, builds[name])
+        elif name not in builds:
+            {"resume": self._resume, "reveal": self._reveal}[name]()
 
     def _resume(self) -> None:
         if self._run is not None:
@@ -70,7 +77,7 @@ class CheckpointsDesk(QObject):
             self.jobs.add(job)
 
     def _choose_file(self) -> None:
-        if self._run is None:
+        if self._run is None or not self._pane.selected:
             return
         dialog = QFileDialog(self._window, "Save as .keras", str(Path.home()), FILTER)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)

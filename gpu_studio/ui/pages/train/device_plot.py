@@ -26,6 +26,7 @@ from gpu_studio.ui.widgets.plots.marks import Span
 from gpu_studio.ui.widgets.plots.scale import BYTES, PERCENT, WATTS, Scale
 from gpu_studio.ui.widgets.plots.time_plot import TimePlot
 from gpu_studio.ui.widgets.plots.time_view import TimeView
+from gpu_studio.ui.widgets.tab_bar import tab_bar
 from gpu_studio.ui.widgets.tag import Tag
 
 CARDS = Setting("train/cards", "auto", "Whether the memory plot shows the cards: auto, shown or hidden.")
@@ -176,13 +177,8 @@ def _views(history: History, record: CardRecord) -> list[Figure]:
 
 
 def _tabs(name: str) -> QTabBar:
-    tabs = QTabBar()
-    tabs.setAccessibleName(f"Figure that is plotted of the {name}")
+    tabs = tab_bar(f"Figure that is plotted of the {name}")
     tabs.setToolTip(HELP)
-    tabs.setDrawBase(False)
     # As low as the titles of the plots above: height is what these plots are short of.
     tabs.setStyleSheet("QTabBar::tab { padding: 2px 8px; margin: 0px 2px 0px 0px; }")
-    tabs.setExpanding(False)
-    tabs.setUsesScrollButtons(False)
-    tabs.setElideMode(Qt.TextElideMode.ElideNone)
     return tabs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
@@ -16,13 +18,17 @@ from gpu_studio.ui.widgets.labels import Elided, Paragraph
 class OutcomeBanner(QFrame):
     """What happened, why, what to do; *Resume* where that can be done; the details one click away, with *Copy*.
 
-    `mend_pressed(Mend)` is a change of the run's plan that a person wants to see made. On a low page what to do folds
-    away, and what happened is one line, so that the plots can be seen: a button tells the rest.
+    `mend_pressed(Mend)` is a change of the run's plan that a person wants to see made. Where Python of his own is what
+    failed, `source_pressed(str)` asks for the part of the plan that names it, `allow_pressed(Path)` for the file, to
+    allow it. On a low page what to do folds away, and what happened is one line, so that the plots can be seen: a
+    button tells the rest.
     """
 
     resume_pressed = Signal()
     details_pressed = Signal()
     mend_pressed = Signal(object)
+    source_pressed = Signal(str)
+    allow_pressed = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,7 +47,12 @@ class OutcomeBanner(QFrame):
         self.more.clicked.connect(self.details_pressed)
         self.copy.setToolTip("Copy the message and the details")
         self.copy.clicked.connect(self._copy)
-        self._details = ""
+        self._details, self._part = "", ""
+        self._not_allowed: Path | None = None
+        self.source, self.allow = Button("Open in plan"), Button("Allow…")
+        self.source.clicked.connect(lambda: self.source_pressed.emit(self._part))
+        self.allow.setToolTip("Read the Python file, and say whether it may run")
+        self.allow.clicked.connect(lambda: self.allow_pressed.emit(self._not_allowed))
         self.mends = MendRow()
         self.mends.pressed.connect(self.mend_pressed)
         self._lay_out()
@@ -60,6 +71,10 @@ class OutcomeBanner(QFrame):
         self.mends.show_mends(outcome.mends)
         self._details = outcome.details
         self.resume.setVisible(outcome.resumable)
+        self._part, self._not_allowed = outcome.part, outcome.not_allowed
+        self.source.setToolTip(f"Open the plan where it names the Python of its {outcome.part}")
+        self.source.setVisible(bool(outcome.part))
+        self.allow.setVisible(outcome.not_allowed is not None)
         self.setProperty("tone", outcome.tone)
         self.style().unpolish(self)
         self.style().polish(self)
@@ -108,5 +123,5 @@ class OutcomeBanner(QFrame):
         whole.addWidget(self.mends)
         row.setSpacing(GRID)
         row.addLayout(words, 1)
-        for button in (self.fold, self.copy, self.more, self.resume):
+        for button in (self.fold, self.copy, self.more, self.source, self.allow, self.resume):
             row.addWidget(button)

@@ -13,11 +13,11 @@ from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.palette import mix, readable
 from gpu_studio.ui.theme.tokens import Tokens
+from gpu_studio.ui.widgets.painting import LEFT
 
 RADIUS = 8.0
 TWO_LINES = 40
 _PAD = 5
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 
 
 class SlicePainter:
@@ -77,7 +77,7 @@ class SlicePainter:
             painter.setFont(font("mono" if role == "mono" else "caption"))
             painter.setPen(QColor(colour))
             line = QRectF(room.left(), room.top() + number * height, room.width(), height)
-            painter.drawText(line, _LEFT, fitting(text, painter.fontMetrics(), line.width()))
+            painter.drawText(line, LEFT, fitting(text, painter.fontMetrics(), line.width()))
 
     def _draw_overflow(self, painter: QPainter, beyond: QRectF, overflow: Overflow) -> None:
         """What lies beyond the end of the card in another colour, a line at that end, and where it fits how much."""

@@ -10,14 +10,13 @@ from gpu_studio.ui.models.plan.lanes.graph_picture import Edge, Node, Picture
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.palette import mix
 from gpu_studio.ui.theme.tokens import Tokens
+from gpu_studio.ui.widgets.painting import LEFT, RIGHT
 
 HIGH, STEP = 38.0, 58.0
 TOP = 10.0
 _WIDEST, _GAP = 360.0, 14.0
 _RADIUS = 8.0
 _STRIPE = 5.0
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 
 
 def box_of(node: Node, width: float) -> QRectF:
@@ -90,7 +89,7 @@ def _write(painter: QPainter, node: Node, box: QRectF, tokens: Tokens) -> None:
     painter.setPen(QColor(tokens.muted))
     taken = painter.fontMetrics().horizontalAdvance(devices) + 8
     if taken < inside.width() / 2:
-        painter.drawText(QRectF(inside.left(), inside.top(), inside.width(), half), _RIGHT, devices)
+        painter.drawText(QRectF(inside.left(), inside.top(), inside.width(), half), RIGHT, devices)
     else:
         taken = 0
     painter.setPen(QColor(tokens.text))
@@ -103,7 +102,7 @@ def _write(painter: QPainter, node: Node, box: QRectF, tokens: Tokens) -> None:
 
 def _cut(painter: QPainter, room: QRectF, text: str) -> None:
     words = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, int(room.width()))
-    painter.drawText(room, _LEFT, words)
+    painter.drawText(room, LEFT, words)
 
 
 def _colour(node: Node, tokens: Tokens) -> str:

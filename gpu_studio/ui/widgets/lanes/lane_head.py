@@ -11,12 +11,11 @@ from gpu_studio.ui.models.plan.lanes.board import Lane
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.bar import draw_bar
+from gpu_studio.ui.widgets.painting import LEFT, RIGHT
 
 HEIGHT = 46
 SIDE = 10
 _DOT = 8.0
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 
 
 class LaneHead(QWidget):
@@ -53,14 +52,14 @@ class LaneHead(QWidget):
         painter.drawEllipse(QPointF(line.left() + _DOT / 2, line.center().y()), _DOT / 2, _DOT / 2)
         painter.setFont(font("mono"))
         painter.setPen(QColor(tokens.text))
-        painter.drawText(line.adjusted(_DOT + 8, 0, 0, 0), _LEFT, lane.title)
+        painter.drawText(line.adjusted(_DOT + 8, 0, 0, 0), LEFT, lane.title)
         left = line.left() + _DOT + 16 + painter.fontMetrics().horizontalAdvance(lane.title)
         self._draw_amount(painter, QRectF(left, line.top(), max(0.0, line.right() - left), line.height()))
         below = QRectF(SIDE, 27, line.width(), 14)
         if lane.why_not:
             painter.setFont(font("caption"))
             painter.setPen(QColor(tokens.bad))
-            painter.drawText(below, _LEFT, "not there")
+            painter.drawText(below, LEFT, "not there")
         elif lane.place is not None:
             draw_bar(painter, below, share_of(lane), tokens.bad if is_over(lane) else colour, tokens)
 
@@ -72,7 +71,7 @@ class LaneHead(QWidget):
         metrics = painter.fontMetrics()
         words = amounts_of(self._lane)
         fits = next((each for each in words if metrics.horizontalAdvance(each) <= room.width()), "")
-        painter.drawText(room, _RIGHT, fits)
+        painter.drawText(room, RIGHT, fits)
 
 
 def amount_of(lane: Lane) -> str:

@@ -13,14 +13,13 @@ from gpu_studio.ui.theme.fonts import FontRole, font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.palette import mix, readable
 from gpu_studio.ui.theme.tokens import Tokens
+from gpu_studio.ui.widgets.painting import LEFT, RIGHT
 
 GAP = 4
 SIDE = 8
 _HIGH, _LOW = 46, 24
 _RADIUS = 7.0
 _STRIPE = 4.0
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 
 
 class LayerDelegate(QStyledItemDelegate):
@@ -117,6 +116,6 @@ def _write(
     if wide + taken > line.width() and (not may_cut or taken > line.width() / 2):
         taken, right = 0, ""
     cut = painter.fontMetrics().elidedText(left, Qt.TextElideMode.ElideMiddle, int(line.width() - taken))
-    painter.drawText(line, _LEFT, cut)
+    painter.drawText(line, LEFT, cut)
     painter.setFont(font(roles[1]))
-    painter.drawText(line, _RIGHT, right)
+    painter.drawText(line, RIGHT, right)

@@ -154,9 +154,7 @@ class PlotCurve:
         places = sight.ruler.places(x - self._origin)
         self._line.setData(places, heights, connect=connect)
         self._draw_dots(places, heights, sight.columns)
-        inside = heights[sight.shows(places)]
-        if not len(inside) and _passes(places, sight):
-            inside = np.interp((sight.window.start, sight.window.end), places, heights)
+        inside = np.concatenate((heights[sight.shows(places)], _at_edges(places, heights, connect, sight)))
         return (float(inside.min()), float(inside.max())) if len(inside) else None
 
     def _connections(self, x: Array, sight: Sight) -> Any:
@@ -205,9 +203,15 @@ class PlotCurve:
             self._dots.setData(x=x, y=y) if sparse else self._dots.clear()
 
 
-def _passes(places: Array, sight: Sight) -> bool:
-    """Whether a line runs through the window without a point in it."""
-    return len(places) > 1 and bool(places[0] <= sight.window.start and places[-1] >= sight.window.end)
+def _at_edges(places: Array, heights: Array, connect: Any, sight: Sight) -> Array:
+    """The heights at which the line runs into the window and out of it, shape (0 to 2,)."""
+    if len(places) < 2:
+        return _NOTHING
+    edges = np.array((sight.window.start, sight.window.end))
+    crossed = edges[(edges > places[0]) & (edges < places[-1])]
+    if not isinstance(connect, str):
+        crossed = crossed[connect[np.searchsorted(places, crossed) - 1] != 0]
+    return np.asarray(np.interp(crossed, places, heights))
 
 
 def _count(part: Part, edges: Array) -> int:

@@ -9,14 +9,13 @@ from gpu_studio.ui.models.devices.device_rows import DeviceRow
 from gpu_studio.ui.models.devices.devices_model import ROW_ROLE, TENSORFLOW, USED_BY, figure_of
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.widgets.bar import draw_bar
+from gpu_studio.ui.widgets.painting import LEFT, RIGHT
 from gpu_studio.ui.widgets.tables.painted_cell import Index, PaintedCell
 
 _LONGEST_BAR, _SHORTEST_BAR = 130, 36
 _WORDS = 114
 _BESIDE = 12
 _INSET = 22
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 
 
 class _Cell(PaintedCell):
@@ -31,7 +30,7 @@ class _Cell(PaintedCell):
         tokens = self._theme.tokens
         return tokens.host if row.place is None else tokens.device_colour(row.place)
 
-    def _write(self, painter: QPainter, room: QRectF, text: str, colour: str, side: Qt.AlignmentFlag = _LEFT) -> None:
+    def _write(self, painter: QPainter, room: QRectF, text: str, colour: str, side: Qt.AlignmentFlag = LEFT) -> None:
         painter.setPen(QColor(colour))
         shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(room.width()))
         painter.drawText(room, side, shown)
@@ -89,4 +88,4 @@ class FigureCell(_Cell):
         elif not row.gone:
             shown = figure_of(row, column)
             colour = tokens.text if shown.known else tokens.muted
-            self._write(painter, room, shown.text, colour, _LEFT if column == USED_BY else _RIGHT)
+            self._write(painter, room, shown.text, colour, LEFT if column == USED_BY else RIGHT)

@@ -15,13 +15,12 @@ from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.icons import coloured_icon
 from gpu_studio.ui.theme.palette import mix, readable
 from gpu_studio.ui.theme.states import ICONS, state_colour
+from gpu_studio.ui.widgets.painting import LEFT, RIGHT
 from gpu_studio.ui.widgets.tables.painted_cell import Index, PaintedCell
 
 _ICON = 14
 _TAG_SIDE, _TAG_GAP = 6, 6
 _LEAST_NAME = 60.0
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 _MIDDLE = Qt.AlignmentFlag.AlignCenter
 
 
@@ -48,7 +47,7 @@ class NameCell(PaintedCell):
         name = min(wanted, max(room.width() - self._width(marks), _LEAST_NAME))
         painter.setPen(QColor(self._theme.tokens.text))
         shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(name))
-        painter.drawText(room, _LEFT, shown)
+        painter.drawText(room, LEFT, shown)
         self._draw_tags(painter, room.adjusted(name + _TAG_GAP, 0, 0, 0), marks)
 
     def _width(self, tags: Sequence[str]) -> float:
@@ -82,7 +81,7 @@ class StateCell(PaintedCell):
         colour = tokens.bad if row.state in ("failed", "lost") else tokens.muted
         painter.setFont(font("text"))
         painter.setPen(QColor(readable(colour, mix(tokens.accent, tokens.surface, 0.16), tokens.text)))
-        painter.drawText(room, _LEFT, painter.fontMetrics().elidedText(text, _ELIDE, int(room.width())))
+        painter.drawText(room, LEFT, painter.fontMetrics().elidedText(text, _ELIDE, int(room.width())))
 
 
 class BestCell(PaintedCell):
@@ -93,14 +92,14 @@ class BestCell(PaintedCell):
         row: RunRow = index.data(ROW_ROLE)
         painter.setFont(font("text"))
         painter.setPen(QColor(self._theme.tokens.text))
-        painter.drawText(room, _RIGHT, text)
+        painter.drawText(room, RIGHT, text)
         model = index.model()
         if row.summary.best is not None and isinstance(model, RunsModel) and not model.metric:
             before = room.adjusted(0, 0, -painter.fontMetrics().horizontalAdvance(text) - 6, 0)
             painter.setFont(font("caption"))
             painter.setPen(QColor(self._theme.tokens.muted))
             name = metric_label(row.summary.best.metric)
-            painter.drawText(before, _RIGHT, painter.fontMetrics().elidedText(name, _ELIDE, int(before.width())))
+            painter.drawText(before, RIGHT, painter.fontMetrics().elidedText(name, _ELIDE, int(before.width())))
 
 
 class CurveCell(PaintedCell):

@@ -10,10 +10,10 @@ from gpu_studio.runs.reading.placements import Verdict
 from gpu_studio.ui.models.train.placement_rows import SIGN_ROLE, SPOTS_ROLE, Spot
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.tokens import Tokens
+from gpu_studio.ui.widgets.painting import LEFT
 from gpu_studio.ui.widgets.tables.painted_cell import SIDE, Index, PaintedCell
 
 _DOT, _AFTER_DOT, _AFTER_NAME, _BETWEEN = 4.0, 12.0, 3.0, 6.0
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 _SIGNS: dict[Verdict, str] = {"as asked": "✓", "joined": "✓", "elsewhere": "⚠", "no operations": "–", "not asked": "?"}
 _SIGN_WIDTH = 20.0
 
@@ -76,7 +76,7 @@ def _write(painter: QPainter, room: QRectF, text: str, colour: str) -> float:
     """Write as much of a text as there is room for; returns how wide it is."""
     painter.setPen(QColor(colour))
     shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, max(0, int(room.width())))
-    painter.drawText(room, _LEFT, shown)
+    painter.drawText(room, LEFT, shown)
     return float(painter.fontMetrics().horizontalAdvance(shown))
 
 

@@ -12,6 +12,7 @@ from gpu_studio.ui.models.train.readout import DeviceTable, Readout
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.figure_list import FigureList
+from gpu_studio.ui.widgets.painting import LEFT, RIGHT
 
 _ROW = 20
 _BEFORE = 10
@@ -105,22 +106,18 @@ class ValueTable(FigureList):
 
     def _paint_cells(self, painter: QPainter, cells: tuple[str, ...], edges: list[int], top: int, colour: str) -> None:
         painter.setPen(QColor(self._theme.tokens.muted))
-        painter.drawText(QRect(0, top, edges[0], self._row()), _LEFT, cells[0])
+        painter.drawText(QRect(0, top, edges[0], self._row()), LEFT, cells[0])
         painter.setPen(QColor(colour))
         for text, before, edge in zip(cells[1:], edges, edges[1:], strict=False):
-            painter.drawText(QRect(before, top, edge - before, self._row()), _RIGHT, text)
+            painter.drawText(QRect(before, top, edge - before, self._row()), RIGHT, text)
 
     def _paint_marked(self, painter: QPainter, words: str, top: int) -> int:
         room = QRect(QPoint(0, top), QSize(self.contentsRect().width(), self._row()))
         painter.setPen(QColor(self._theme.tokens.muted))
         shown = painter.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, room.width())
-        painter.drawText(room, _LEFT, shown)
+        painter.drawText(room, LEFT, shown)
         return top + room.height()
 
 
 def _widths(metrics: QFontMetrics, lines: Sequence[tuple[str, ...]]) -> list[int]:
     return [max(metrics.horizontalAdvance(line[place]) for line in lines) for place in range(len(lines[0]))]
-
-
-_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight

@@ -10,12 +10,13 @@ from gpu_studio.placement.memory_placed import devices_of
 from gpu_studio.placement.model_graph import Layer, ModelGraph
 from gpu_studio.placement.places import limit_bytes
 from gpu_studio.placement.splitting_kinds import units_of
+from gpu_studio.placement.work_words import flops_in_words
 from gpu_studio.plan import MIB, LogicalDevice, Machine, Plan, logical_devices, replicas
 from gpu_studio.plan.logical import CPU
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.device_place import places
 from gpu_studio.ui.models.plan.edits.placing import places_of
-from gpu_studio.ui.models.plan.layers_model import flops, shape_in_words
+from gpu_studio.ui.models.plan.layers_model import shape_in_words
 from gpu_studio.ui.units import number
 
 OPEN = ""
@@ -200,6 +201,6 @@ def _detail(layer: Layer) -> str:
             f"{layer.name}: {kind_of(layer)}, output {shape_in_words(layer.output_shape)}",
             f"{number(layer.parameters)} parameters, {figures.size(layer.weight_bytes)}",
             f"keeps {figures.size(layer.kept_bytes)} a sample for the backward pass",
-            f"{flops(layer.flops_forward)} forward, {flops(layer.flops_backward)} backward, a sample",
+            f"{flops_in_words(layer.flops_forward)} forward, {flops_in_words(layer.flops_backward)} backward, a sample",
         )
     )

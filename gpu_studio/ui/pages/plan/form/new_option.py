@@ -20,12 +20,21 @@ from gpu_studio.ui.widgets.fields.marking import mark
 
 
 class NewOption(QWidget):
-    """A name, with those suggested that Keras knows, and a value as TOML; Return or the button adds them."""
+    """A name, with some of them suggested, and a value as TOML; Return or the button adds them."""
 
     edited = Signal(object)
 
-    def __init__(self, path: str, of: str, reserved: Collection[str] = (), parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        of: str,
+        reserved: Collection[str] = (),
+        parent: QWidget | None = None,
+        *,
+        suggested: str = "names that Keras knows are suggested",
+    ) -> None:
         super().__init__(parent)
+        self._tip = f"Type the name of an option; {suggested}"
         self._path, self._of, self._reserved = path, of, reserved
         self._given: Collection[str] = ()
         self.key = Suggested(f"name of another option of the {of}")
@@ -66,7 +75,7 @@ class NewOption(QWidget):
 
     def _check(self) -> None:
         wrong = self._wrong_key()
-        mark(self.key, wrong, "Type the name of an option; names that Keras knows are suggested")
+        mark(self.key, wrong, self._tip)
         ready = bool(self.key.text().strip() and self.value.text().strip()) and not wrong and not self.value.wrong
         self.add.setEnabled(ready)
 

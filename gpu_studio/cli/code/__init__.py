@@ -1,0 +1,1 @@
+"""The commands about Python code of the user's own."""

@@ -1,0 +1,63 @@
+"""Questions about plans with Python code of the user's own: asked once it is allowed, and anew as it changes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from gpu_studio.plan import Plan
+from gpu_studio.runs.consent import code_files
+from gpu_studio.runs.questions.ask import AskError
+from gpu_studio.runs.sources import consent_needed
+
+MOST_FILES = 500
+"""So many Python files of a folder are looked at for changes: a question waits for that."""
+_MOST_ENTRIES = 10_000
+
+
+class NotAllowedError(AskError):
+    """Nobody was asked, because `files` would run, which their user has not allowed as they are now.
+
+    `short` says so without what to do about it.
+    """
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        names = " and ".join(path.name for path in files)
+        are = "is" if len(files) == 1 else "are"
+        self.files = tuple(files)
+        self.short = f"{names} {are} not allowed yet"
+        super().__init__(f"{self.short}: read first, then allow (gpu-studio code allow {shlex.join(map(str, files))}).")
+
+
+def refuse_unless_allowed(plan: Plan, base: Path) -> None:
+    """Raises NotAllowedError if a question about `plan` would run code that its user has not allowed."""
+    if needed := consent_needed(plan, base):
+        raise NotAllowedError([path for path, _ in needed])
+
+
+def files_of_code(plan: Plan, base: Path) -> list[str]:
+    """The Python files that an answer about `plan` depends on: those that it names, and those beside them.
+
+    Also those of the packages there; at most MOST_FILES in all.
+    """
+    named = code_files(plan, base)
+    beside = (path for folder in dict.fromkeys(file.parent for file in named) for path in _python_files(folder))
+    return [str(path) for path in dict.fromkeys((*named, *islice(beside, MOST_FILES)))]
+
+
+def _python_files(folder: Path) -> Iterator[Path]:
+    entries = _entries(folder)
+    yield from (path for path in entries if path.suffix == ".py")
+    for package in entries:
+        inside = [] if package.suffix else _entries(package)
+        if any(path.name == "__init__.py" for path in inside):
+            yield from (path for path in inside if path.suffix == ".py")
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(islice(folder.iterdir(), _MOST_ENTRIES))
+    except OSError:  # a file, or no longer there
+        return []

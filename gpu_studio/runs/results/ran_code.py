@@ -1,0 +1,45 @@
+"""The Python code of the user's own that a run was made with, held against what its files hold now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from gpu_studio.runs.consent import digest, read_code
+from gpu_studio.runs.events import Code
+
+_SHOWN = 12
+"""Digits of a SHA-256 that tell files apart for a person."""
+_WORDS = {"same": "", "changed": ", which has changed since", "gone": ", which is no longer there"}
+
+
+@dataclass(frozen=True, slots=True)
+class RanCode:
+    """What made the `part` of the plan; `sha256` is that of the file as it ran, `now` what became of it."""
+
+    part: Literal["model", "data"]
+    file: str
+    function: str
+    sha256: str
+    now: Literal["same", "changed", "gone"]
+
+    @property
+    def words(self) -> str:
+        """For a person: `build_model in models.py, SHA-256 043d1275078f, which has changed since`."""
+        return f"{self.function} in {Path(self.file).name}, SHA-256 {self.sha256[:_SHOWN]}{_WORDS[self.now]}"
+
+
+def ran_code(told: Iterable[Code]) -> tuple[RanCode, ...]:
+    """What a run told of its code, held against the files."""
+    return tuple(RanCode(each.part, each.file, each.function, each.sha256, _now(each)) for each in told)
+
+
+def _now(code: Code) -> Literal["same", "changed", "gone"]:
+    try:
+        return "same" if digest(read_code(Path(code.file))) == code.sha256 else "changed"
+    except FileNotFoundError:
+        return "gone"
+    except (OSError, ValueError):
+        return "changed"

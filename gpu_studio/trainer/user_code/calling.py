@@ -1,0 +1,155 @@
+"""A function of the user's own, called with what the plan gives it and with what it asks for by name."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+from gpu_studio.plan.problems import choose_one, listed
+from gpu_studio.plan.references import reference
+from gpu_studio.trainer.errors import UserCodeError
+from gpu_studio.trainer.user_code.gate import Admitted, admit
+from gpu_studio.trainer.user_code.running import at_work
+from gpu_studio.trainer.user_code.telling import told
+
+T = TypeVar("T")
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_modules: dict[Path, ModuleType] = {}
+"""By their files: each is executed once in a process, whichever of its functions are called."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A function that a plan names: `name` is `models.py:build_model`, `part` the plan's, `model` or `data`."""
+
+    name: str
+    part: str
+    file: Path
+    call: Callable[..., Any]
+
+    @property
+    def line(self) -> int:
+        """The line at which it begins; 1 where that cannot be told."""
+        code = getattr(inspect.unwrap(self.call, stop=lambda each: hasattr(each, "__code__")), "__code__", None)
+        return code.co_firstlineno if code else 1
+
+    def guarded(self, work: Callable[[], T]) -> T:
+        """What `work`, which runs code of this file, gives. Raises UserCodeError for whatever that raises."""
+        return _guarded(self.file, work)
+
+
+def give(
+    part: str, text: str, options: Mapping[str, Any], offered: Mapping[str, Any], base: Path
+) -> tuple[Function, Any]:
+    """The function that `text` names, and what it returns; a relative file starts at `base`.
+
+    It is called with `options`, and with those of `offered` that its signature names. Raises UserCodeError, also where
+    its user has not allowed the file.
+    """
+    named = reference(text)
+    if named is None:
+        raise UserCodeError(f'{part}.python is "{text}".', ["Write the file and a function in it: file.py:function."])
+    admitted = admit(base / Path(named.file).expanduser())
+    module = _module(admitted)
+    found = getattr(module, named.function, None)
+    name = f"{named.file_name}:{named.function}"
+    if not callable(found):
+        raise _no_function(name, found, module)
+    function = Function(name, part, admitted.path, found)
+    arguments = _guarded(admitted.path, lambda: _arguments(function, options, offered))
+    return function, _guarded(admitted.path, lambda: found(**arguments))
+
+
+def _module(admitted: Admitted) -> ModuleType:
+    if admitted.path not in _modules:
+        _modules[admitted.path] = _executed(admitted)
+    return _modules[admitted.path]
+
+
+def _executed(admitted: Admitted) -> ModuleType:
+    file = admitted.path
+    name = file.stem
+    if name in sys.modules or name in sys.stdlib_module_names:
+        name = f"_gpu_studio_{name}"
+    module = ModuleType(name)
+    module.__file__ = str(file)
+    # The lines that a traceback shows are those that ran, whatever the file holds by then.
+    lines = admitted.text.decode("utf-8", "replace").splitlines(keepends=True)
+    linecache.cache[str(file)] = (len(admitted.text), None, lines, str(file))
+    sys.modules[name] = module
+    try:
+        _guarded(file, lambda: exec(admitted.code, module.__dict__))  # noqa: S102  (what its user has allowed)
+    except UserCodeError:
+        sys.modules.pop(name, None)
+        raise
+    return module
+
+
+def _guarded(file: Path, work: Callable[[], T]) -> T:
+    try:
+        with at_work(file.parent):
+            return work()
+    except UserCodeError:
+        raise
+    except BaseException as error:  # sys.exit and KeyboardInterrupt too: neither is asked for by whoever trains
+        raise told(error, file) from error
+
+
+def _arguments(function: Function, options: Mapping[str, Any], offered: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        parameters = inspect.signature(function.call).parameters.values()
+    except (TypeError, ValueError):  # written in another language, it tells nothing of what it takes
+        return dict(options)
+    known = [each.name for each in parameters if each.kind in _BY_NAME]
+    takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
+    unknown = [name for name in options if name not in known]
+    if unknown and not takes_any:
+        raise _unknown_option(function, unknown[0], known)
+    given = {name: value for name, value in offered.items() if name in known} | dict(options)
+    for each in parameters:
+        if each.default is each.empty and each.kind in (*_BY_NAME, each.POSITIONAL_ONLY) and each.name not in given:
+            raise _missing(function, each, offered)
+    return given
+
+
+def _unknown_option(function: Function, name: str, known: list[str]) -> UserCodeError:
+    return UserCodeError(
+        f"{function.name} takes no {name}, which {function.part}.options gives it.",
+        [
+            _choice(name, known) if known else "It takes nothing.",
+            f"Or let it take {name}: line {function.line} of {function.file}.",
+        ],
+    )
+
+
+def _missing(function: Function, missing: inspect.Parameter, offered: Mapping[str, Any]) -> UserCodeError:
+    by_place = " by its place and not by its name" if missing.kind is missing.POSITIONAL_ONLY else ""
+    at = f"line {function.line} of {function.file}"
+    return UserCodeError(
+        f"{function.name} wants {missing.name}{by_place}, which nobody gives it.",
+        [
+            f"Set {function.part}.options.{missing.name}, or give it a default: {at}.",
+            f"By these names it is given what it asks for: {listed(offered)}.",
+        ],
+    )
+
+
+def _no_function(name: str, found: object, module: ModuleType) -> UserCodeError:
+    file, _, function = name.rpartition(":")
+    if found is not None:
+        return UserCodeError(f"{function} in {file} is no function.", ["Name a function that returns what is trained."])
+    known = [each for each, value in vars(module).items() if inspect.isfunction(value) and not each.startswith("_")]
+    advice = _choice(function, known) if known else f"Define it: def {function}(…)."
+    return UserCodeError(f"{file} has no {function}.", [advice])
+
+
+def _choice(name: str, known: list[str]) -> str:
+    """A sentence with the known name that may be meant by `name`."""
+    advice = f"did you mean {known[0]}?" if len(known) == 1 else choose_one(name, known)
+    return f"{advice[0].upper()}{advice[1:]}{'' if advice.endswith('?') else '.'}"

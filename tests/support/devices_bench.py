@@ -1,0 +1,50 @@
+"""The Devices tab of the Plan page on a plan of its own, and what tests do on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from made_machines import TWO_CARDS
+from plan_bench import Bench, open_bench
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from gpu_studio.plan import Carve, Devices, Machine, Plan, starter
+from gpu_studio.ui.pages.plan.devices_tab import DevicesTab
+from gpu_studio.ui.theme.manager import ThemeManager
+
+
+@pytest.fixture
+def opened(qtbot: QtBot, dressed: ThemeManager) -> Callable[..., Bench]:
+    """Open the tab on a plan for a machine, as large as it is on the page."""
+
+    def open_(plan: Plan, machine: Machine, *more: QWidget, width: int = 725, height: int = 380) -> Bench:
+        return open_bench(qtbot, plan, machine, DevicesTab(dressed), *more, width=width, height=height)
+
+    return open_
+
+
+@pytest.fixture
+def bench(opened: Callable[..., Bench]) -> Bench:
+    """Two cards, the first in three slices."""
+    return opened(cut(4096, 4096, 8192), TWO_CARDS)
+
+
+def cut(*sizes: int) -> Plan:
+    """The starter plan of two cards, the first in slices of these sizes."""
+    return replace(starter(TWO_CARDS), devices=Devices(carve=(Carve("GPU:0", sizes),)))
+
+
+def tab(bench: Bench) -> DevicesTab:
+    """The tab."""
+    found = bench.parts[0]
+    assert isinstance(found, DevicesTab)
+    return found
+
+
+def field(bench: Bench, index: int) -> Any:
+    """The field of a slice's size."""
+    return tab(bench).card.fields.cells[index].field

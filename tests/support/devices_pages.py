@@ -1,0 +1,41 @@
+"""The Devices page on a machine of its own, watched by a sampler of the test's choice."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from made_machines import answering
+from PySide6.QtGui import QAction
+from pytestqt.qtbot import QtBot
+
+from gpu_studio.plan import Machine
+from gpu_studio.ui.models.devices.checkup import Checkup
+from gpu_studio.ui.models.devices.inventory import Inventory
+from gpu_studio.ui.models.devices.sampler import Sampler
+from gpu_studio.ui.pages.devices_page import DevicesPage
+from gpu_studio.ui.theme.manager import ThemeManager
+
+ShowDevices = Callable[[Machine, Sampler], DevicesPage]
+
+
+@pytest.fixture
+def show_devices(qtbot: QtBot, theme: ThemeManager) -> Iterator[ShowDevices]:
+    """Show the page of a machine with a sampler; the doctor is one that finds nothing. All is closed after the test."""
+    watchers: list[Inventory | Sampler | Checkup] = []
+
+    def show(machine: Machine, sampler: Sampler) -> DevicesPage:
+        inventory, checkup = Inventory(answering(machine)), Checkup(command=(sys.executable, "-S", "-c", "print('{}')"))
+        watchers.extend((inventory, sampler, checkup))
+        shown = DevicesPage(theme, inventory, sampler, checkup, QAction("Doctor…"), QAction("Copy"))
+        qtbot.addWidget(shown)
+        shown.resize(1180, 740)
+        inventory.refresh()
+        qtbot.waitUntil(lambda: inventory.machine is not None)
+        shown.show()
+        return shown
+
+    yield show
+    for watcher in watchers:
+        watcher.close()

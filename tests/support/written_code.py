@@ -1,0 +1,33 @@
+"""Files of a user's own, and a process that is afterwards as if none of them had run in it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gpu_studio.runs.consent import allow_file
+
+Written = Callable[..., Path]
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Written]:
+    """Writes a file of the user's own, allowed or not, and gives its path."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", sys.dont_write_bytecode)
+
+    def write(code: str, name: str = "own.py", *, allowed: bool = True) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(code)
+        if allowed:
+            allow_file(path, path.read_bytes())
+        return path
+
+    yield write
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]

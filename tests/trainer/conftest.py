@@ -1,0 +1,3 @@
+from written_code import written
+
+__all__ = ["written"]

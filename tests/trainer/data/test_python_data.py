@@ -1,0 +1,87 @@
+"""Data that a function of the user's own returns: checked as the arrays of a file are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from written_code import Written
+
+from gpu_studio.plan import Data
+from gpu_studio.trainer.data import Dataset, load_data
+from gpu_studio.trainer.errors import DataError, TrainerError, UserCodeError
+
+NUMBERS = "import numpy as np\nx, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 3\n"
+
+
+def loaded(path: Path, **options: object) -> Dataset:
+    return load_data(Data(python=f"{path}:load", options=options), 5, Path())
+
+
+def of(written: Written, body: str) -> Dataset:
+    return loaded(written(f"{NUMBERS}def load(): return {body}\n"))
+
+
+@pytest.mark.parametrize("body", ["(x, y)", "[x.tolist(), y.tolist()]", "(x, y[:, None])"])
+def test_that_samples_and_targets_are_taken_as_numpy_takes_them(written: Written, body: str) -> None:
+    made = of(written, body)
+    assert (made.name, made.task, made.classes, made.sample_shape) == ("own.py:load", "classes", 3, (2,))
+    assert len(made.train) == 16
+    assert made.validation is not None
+    assert made.test is not None
+    assert (made.train.x.dtype, made.train.y.dtype) == (np.float32, np.int32)
+
+
+def test_that_a_test_split_of_its_own_stays_as_it_is(written: Written) -> None:
+    made = of(written, "((x, y), (x[:7], y[:7]))")
+    assert made.test is not None
+    np.testing.assert_array_equal(made.test.x, np.arange(14.0, dtype=np.float32).reshape(7, 2))
+    assert len(made.train) == 18
+
+
+def test_that_options_and_the_seed_of_the_plan_reach_the_function(written: Written) -> None:
+    path = written(NUMBERS + "def load(seed, low): return x[low:], y[low:] + seed\n")
+    made = loaded(path, low=5)
+    assert made.classes == 3 + 5
+    assert len(made.train) == 12
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "message"),
+    [
+        ("None", UserCodeError, "own.py:load returned nothing where samples and targets are needed."),
+        ("x", UserCodeError, "own.py:load returned a ndarray where samples and targets are needed."),
+        ("(x, y, y)", UserCodeError, "own.py:load returned a tuple of 3 where samples and targets are needed."),
+        ("((x, y), None)", UserCodeError, "own.py:load returned nothing where samples and targets are needed."),
+        (
+            "([[1], [1, 2]], [0, 1])",
+            UserCodeError,
+            "own.py stopped in line 1 with ValueError: setting an array element",
+        ),
+        ("(np.array([{}, {}], object), y[:2])", DataError, "own.py:load: x holds Python objects (a ndarray)"),
+        ("(x.astype(str), y)", DataError, "own.py:load: x holds <U32 where numbers are needed."),
+        ("(x, y[:3])", DataError, "own.py:load: x has 20 samples but y has 3."),
+        ("(x * np.nan, y)", DataError, "own.py:load: x holds a value that is no finite float32 number"),
+        ("((x, y), (x[:, :1], y))", DataError, "own.py:load: a sample of x_train is float32 of shape (2,), but one of"),
+        ("(x, y - 1)", DataError, "own.py:load: y holds -1, but ids count from 0"),
+    ],
+)
+def test_that_what_training_cannot_use_is_told(
+    written: Written, body: str, kind: type[TrainerError], message: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        of(written, body)
+    assert caught.value.message.startswith(message)
+    assert caught.value.suggestions
+
+
+def test_that_an_array_that_breaks_while_it_is_read_is_the_code_s_own_fault(written: Written) -> None:
+    path = written(
+        "class Odd:\n"
+        "    def __array__(self, dtype=None, copy=None):\n"
+        "        raise OSError('disk')\n"
+        "def load(): return Odd(), Odd()\n"
+    )
+    with pytest.raises(UserCodeError, match=r"own\.py stopped in line 3 with OSError: disk"):
+        loaded(path)

@@ -1,0 +1,140 @@
+"""Models that a function of the user's own returns: any that Keras has, held against the data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import made_data
+import numpy as np
+import pytest
+from written_code import Written
+
+from gpu_studio.plan.values import Data, Model, Plan
+from gpu_studio.runs.consent import digest
+from gpu_studio.trainer.errors import ModelError, UserCodeError
+
+pytestmark = pytest.mark.slow
+
+DATASET = made_data.classes((8,), 3)
+
+MODELS = """
+import keras
+
+class Scale(keras.layers.Layer):
+    def build(self, shape):
+        self.factor = self.add_weight(shape=(shape[-1],), initializer="ones", name="factor")
+
+    def call(self, x):
+        return x * self.factor
+
+class Net(keras.Model):
+    def __init__(self, outputs, activation=None):
+        super().__init__(name="net")
+        self.scale, self.last = Scale(), keras.layers.Dense(outputs, activation=activation)
+
+    def call(self, x):
+        return self.last(self.scale(x))
+
+def functional(input_shape, outputs, units=4):
+    inputs = keras.Input(input_shape)
+    x = keras.layers.Dense(units, name="first")(Scale()(inputs))
+    return keras.Model(inputs, keras.layers.Dense(outputs, name="last")(x))
+
+def sequential(outputs):
+    model = keras.Sequential([Scale(), keras.layers.Dense(outputs)])
+    model.compile("adam", "mse", metrics=["accuracy"])
+    return model
+
+def subclassed(outputs):
+    return Net(outputs)
+
+def shares(outputs):
+    return Net(outputs, "softmax")
+
+def nothing(): ...
+def layer(): return keras.layers.Dense(3)
+def narrow(): return sequential(2)
+def two(input_shape):
+    inputs = keras.Input(input_shape)
+    return keras.Model(inputs, [keras.layers.Dense(3)(inputs), keras.layers.Dense(3)(inputs)])
+def unlike(): return functional((9,), 3)
+def breaking():
+    class Broken(keras.Model):
+        def call(self, x):
+            return x @ x
+    return Broken()
+"""
+
+
+@pytest.fixture
+def file(written: Written) -> Path:
+    return written(MODELS, "own_models.py")
+
+
+def build(path: Path, function: str, seed: int = 0, **options: object) -> Any:
+    from gpu_studio.trainer.models import build_model  # not above: it starts TensorFlow, also where nothing is tested
+
+    return build_model(Model(python=f"{path}:{function}", options=options), DATASET, Path(), seed)
+
+
+@pytest.mark.parametrize("function", ["functional", "sequential", "subclassed"])
+def test_that_every_kind_of_model_becomes_one_with_an_input_and_an_output(file: Path, function: str) -> None:
+    made = build(file, function)
+    assert [tuple(x.shape) for x in (*made.inputs, *made.outputs)] == [(None, 8), (None, 3)]
+    assert np.asarray(made(DATASET.train.x)).shape == (len(DATASET.train), 3)
+
+
+@pytest.mark.parametrize("function", ["functional", "sequential", "subclassed"])
+def test_that_equal_seeds_give_equal_weights(file: Path, function: str) -> None:
+    one, other, third = build(file, function), build(file, function), build(file, function, 1)
+    for first, second in zip(one.get_weights(), other.get_weights(), strict=True):
+        np.testing.assert_array_equal(first, second)
+    assert any((first != second).any() for first, second in zip(one.get_weights(), third.get_weights(), strict=True))
+
+
+def test_that_layers_of_every_kind_of_model_can_be_placed(file: Path) -> None:
+    from gpu_studio.trainer.model_layers import placeable_layers
+
+    assert [each.path for each in placeable_layers(build(file, "functional"))] == ["scale", "first", "last"]
+    layers = placeable_layers(build(file, "subclassed"))
+    assert [each.path.split("/")[0] for each in layers] == ["net", "net"]
+    assert layers[1].inputs == (layers[0].path,)
+
+
+def test_that_options_reach_the_function(file: Path) -> None:
+    assert build(file, "functional", units=7).get_layer("first").units == 7
+
+
+@pytest.mark.parametrize(("function", "logits"), [("subclassed", True), ("shares", False), ("sequential", True)])
+def test_that_a_model_shows_what_it_ends_in(file: Path, function: str, logits: bool) -> None:
+    from gpu_studio.trainer.keras_objects.tasks import ends_in_logits
+
+    assert ends_in_logits(build(file, function), DATASET) is logits
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "message"),
+    [
+        ("nothing", UserCodeError, "own_models.py:nothing returned nothing where a keras.Model is needed."),
+        ("layer", UserCodeError, "own_models.py:layer returned a Dense where a keras.Model is needed."),
+        ("narrow", ModelError, "own_models.py:narrow ends in outputs of shape (2,), but"),
+        ("two", ModelError, "own_models.py:two has 2 outputs; a model that GPU Studio trains has one."),
+        ("unlike", ModelError, "own_models.py:unlike takes samples of shape (9,), but one of"),
+        ("breaking", UserCodeError, "own_models.py stopped in line 45 with InvalidArgumentError: Exception"),
+    ],
+)
+def test_that_what_training_cannot_use_is_told(file: Path, function: str, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind) as caught:
+        build(file, function)
+    assert str(caught.value).startswith(message)
+
+
+def test_that_a_checkpoint_knows_by_which_code_its_data_were_made(file: Path) -> None:
+    from gpu_studio.trainer.session import Session
+
+    parts = SimpleNamespace(cut=SimpleNamespace(samples=9), dataset=DATASET)
+    for data, digest_ in ((Data(python=f"{file}:load"), digest(MODELS.encode())), (Data(name="digits"), None)):
+        parts.plan = Plan(data=data)
+        assert Session.identity(parts)["data_code"] == digest_

@@ -1,0 +1,146 @@
+"""Runs of models and data that functions of the user's own make, in real trainers: trained, failing, never ending."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import warm_python
+from training_runs import PATIENCE, running, small_plan, trained
+
+from gpu_studio.plan import Data, Distribution, Model, Placed, Plan, save
+from gpu_studio.runs import events
+from gpu_studio.runs.commands import send
+from gpu_studio.runs.consent import allow_file, digest
+from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.failures.diagnosis import explain
+from gpu_studio.runs.state import is_live, terminal_event
+
+pytestmark = pytest.mark.slow
+
+CODE = """
+import keras
+import numpy as np
+
+class Scale(keras.layers.Layer):
+    def build(self, shape):
+        self.factor = self.add_weight(shape=(shape[-1],), initializer="ones", name="factor")
+
+    def call(self, x):
+        return x * self.factor
+
+class Net(keras.Model):
+    def __init__(self, units, outputs):
+        super().__init__(name="net")
+        self.scale = Scale(name="scale")
+        self.first = keras.layers.Dense(units, activation="relu", name="first")
+        self.last = keras.layers.Dense(outputs, name="last")
+
+    def call(self, x):
+        return self.last(self.first(self.scale(x)))
+
+def build(outputs, units=8):
+    return Net(units, outputs)
+
+def load(seed, samples):
+    draw = np.random.default_rng(seed)
+    y = np.arange(samples) % 3
+    return draw.normal(size=(samples, 8)) + y[:, None], y
+"""
+
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Write:
+    """Writes the user's file, and allows it as it is."""
+
+    def write(code: str) -> Path:
+        path = tmp_path / "own.py"
+        path.write_text(code)
+        allow_file(path, path.read_bytes())
+        return path
+
+    return write
+
+
+def own(path: Path, *settings: str) -> Plan:
+    plan = small_plan("training.epochs=1", "training.batch_size=64", *settings)
+    data = Data(python=f"{path}:load", options={"samples": 240})
+    return replace(plan, model=Model(python=f"{path}:build", options={"units": 12}), data=data)
+
+
+def failing(path: Path, plan: Plan | None = None) -> Plan:
+    return replace(plan or small_plan(), model=Model(python=f"{path}:build"))
+
+
+def test_that_a_subclassed_model_with_a_layer_of_its_own_trains_the_same_however_it_is_spread(
+    file: Write, tmp_path: Path
+) -> None:
+    path = file(CODE)
+    placed = Distribution("placed", ("CPU:0", "CPU:1"), placed=Placed(2, {"net/last": ("CPU:1",)}))
+    two = ("distribution.strategy=mirrored", "distribution.devices=['CPU:0', 'CPU:1']")
+    plans = (own(path), own(path, *two), replace(own(path), distribution=placed))
+    ended = [trained(plan, tmp_path / "runs") for plan in plans]
+    losses = [[loss for step in run.of(events.Steps) for loss in step.losses] for run in ended]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-5)
+    assert losses[0] == pytest.approx(losses[2], abs=1e-5)
+    [model] = ended[0].of(events.Model)
+    assert (model.name, model.data, model.train_samples) == ("own.py:build", "own.py:load", 194)
+    for run in ended:
+        told = [(code.part, code.file, code.function, code.sha256) for code in run.of(events.Code)]
+        sha256 = digest(CODE.encode())
+        assert told == [("model", str(path), "build", sha256), ("data", str(path), "load", sha256)]
+    [where] = ended[2].of(events.Placement)
+    assert {device for layer, way, device, _ in where.rows if (layer, way) == ("net/last", "forward")} == {"CPU:1"}
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["own.py", "runs"]
+
+
+def test_that_a_trainer_runs_nothing_that_has_changed_since_its_run_was_made(file: Write, tmp_path: Path) -> None:
+    """As when a file is written to while its run waits: only the trainer can see it."""
+    path = file("def build(): ...\n")
+    run = RunDirectory.create(tmp_path / "runs", "own")
+    save(failing(path), run.plan_file)
+    path.write_text("open(__file__ + '.ran', 'w')\ndef build(): ...\n")
+    subprocess.run([*warm_python.command("gpu_studio.trainer"), str(run.path)], check=False, timeout=PATIENCE)
+    failed = terminal_event(run)
+    assert isinstance(failed, events.Failed)
+    assert failed.kind == "user_code"
+    assert "own.py has changed since it was allowed" in failed.message
+    assert not (tmp_path / "own.py.ran").exists()
+
+
+def test_that_an_exception_is_told_with_its_line_and_the_user_s_own_traceback(file: Write, tmp_path: Path) -> None:
+    path = file("def build():\n    print('x' * 100)\n    raise ValueError('no units')\n")
+    ended = trained(failing(path), tmp_path / "runs")
+    [failed] = ended.of(events.Failed)
+    assert (failed.kind, failed.message) == ("user_code", "own.py stopped in line 3 with ValueError: no units")
+    assert failed.traceback.startswith(f'Traceback (most recent call last):\n  File "{path}", line 3, in build\n')
+    assert "x" * 100 in ended.log
+
+
+def test_that_code_that_ends_the_process_is_named_as_what_was_at_work(file: Write, tmp_path: Path) -> None:
+    ended = trained(failing(file("import os\ndef build(): os._exit(7)\n")), tmp_path / "runs")
+    assert ended.code == 7
+    assert [code.function for code in ended.of(events.Code)] == ["build"]
+    assert explain(ended.directory, ended.code).message == (
+        "The trainer ended with exit code 7 while own.py was at work, and without a word."
+    )
+
+
+@pytest.mark.parametrize("action", ["stop", "stop_now"])
+def test_that_code_that_never_returns_can_be_stopped(file: Write, tmp_path: Path, action) -> None:
+    path = file("from pathlib import Path\ndef build():\n    Path('began').touch()\n    while True: pass\n")
+    with running(failing(path), tmp_path / "runs", warm=True) as run:
+        run.wait_for((tmp_path / "began").exists)
+        asked = time.monotonic()
+        send(run.directory, action)
+        ended = run.finish()
+    assert time.monotonic() - asked < 2
+    [finished] = ended.of(events.Finished)
+    assert finished.reason == "stopped_now"
+    assert not is_live(ended.directory)
