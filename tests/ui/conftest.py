@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,10 +16,12 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from real_runs import PATIENCE_S
 
+from gpu_studio.own_processes import module_command
 from gpu_studio.plan import Machine
 from gpu_studio.ui.control.quitting import LEAVE
 from gpu_studio.ui.control.run_ends import NO
 from gpu_studio.ui.main_window import MainWindow
+from gpu_studio.ui.models.devices.checkup import Checkup
 from gpu_studio.ui.models.devices.inventory import Inventory
 from gpu_studio.ui.models.plan.plan_facts import FactsReader
 from gpu_studio.ui.settings import NOTIFY, QUIT, Settings
@@ -84,9 +88,24 @@ def facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     return (sys.executable, fake_plan_asker.__file__)
 
 
+@pytest.fixture(scope="session")
+def glance(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """The command line of what says again, at once, what the doctor said of this machine at a glance."""
+    folder = tmp_path_factory.mktemp("doctor")
+    command = [*module_command("gpu_studio.hardware.doctor"), "--json", "--runs-dir", str(folder / "runs")]
+    asked = subprocess.run(command, env={**os.environ, "HOME": str(folder)}, capture_output=True, timeout=60)
+    (folder / "glance.json").write_bytes(asked.stdout)
+    return "cat", str(folder / "glance.json")
+
+
 @pytest.fixture
 def open_window(
-    qtbot: QtBot, runs: Path, settings: Settings, theme: ThemeManager, facts: tuple[str, ...]
+    qtbot: QtBot,
+    runs: Path,
+    settings: Settings,
+    theme: ThemeManager,
+    facts: tuple[str, ...],
+    glance: tuple[str, ...],
 ) -> Iterator[OpenWindow]:
     """Open the real window on a machine, and wait until it knows it. It is closed after the test, trainers killed."""
     windows: list[MainWindow] = []
@@ -97,7 +116,8 @@ def open_window(
         settings.set(QUIT, LEAVE)
         # Nor is the end of a test's run one to tell the desktop of whoever runs the tests.
         settings.set(NOTIFY, NO)
-        told = {"settings": settings, "inventory": inventory, "facts": FactsReader(facts), **options}
+        askers = {"inventory": inventory, "facts": FactsReader(facts), "checkup": Checkup(command=glance)}
+        told = {"settings": settings, **askers, **options}
         window = MainWindow(runs, plan, theme, **told)
         windows.append(window)
         qtbot.addWidget(window)
