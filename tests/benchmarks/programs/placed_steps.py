@@ -1,9 +1,9 @@
 """How long each layer of a plan takes, as *Place for me* is told, and how long real steps of its placements take.
 
 `python placed_steps.py PLAN ROUNDS LABEL=PLACED…`, where PLACED is a placement in JSON: `micro_batches` and `layers`.
-Prints two answers about times, of before and after, and for each label the seconds of a step, measured in turn.
-Each placement is built twice, as the layers are timed in two sessions. TensorFlow hands the gradient of max pooling to
-oneDNN only where its rewriting (`mkl_layout_pass.cc`) comes upon the pooling before its gradient. In a loop it goes
+Prints some answers about times, of before, between and after, and for each label the seconds of a step. Each placement
+is built more than once, as the layers are timed in more than one session. TensorFlow hands the gradient of max pooling
+to oneDNN only where its rewriting (`mkl_layout_pass.cc`) comes upon the pooling before its gradient. In a loop it goes
 through the nodes in an order that depends on their addresses in memory: in some 1 of 40 sessions it meets the gradient
 first, leaves it to Eigen, and all steps of that session take 3 times as long, whatever is placed.
 """
@@ -34,17 +34,22 @@ def main(path: Path, rounds: int, placements: dict[str, Any]) -> None:
     for name, value in environment.settings_for(plan, os.environ).items():
         os.environ.pop(name, None) if value is None else os.environ.update({name: value})
     about = times_question(plan, path.parent, logical_devices(plan, Machine()))
-    before, _ = times.answer(about, lambda _text: None)
-    seconds = [row for _ in range(SESSIONS) for row in in_turn(plan, rounds, placements)]
-    measured = dict(zip(placements, zip(*seconds, strict=True), strict=True))
-    after, _ = times.answer(about, lambda _text: None)
-    sys.stdout.write(json.dumps({"answers": [before, after], "steps": measured}) + "\n")
+    answers = [times.answer(about, lambda _text: None)[0]]
+    measured: dict[str, list[float]] = {label: [] for label in placements}
+    for _ in range(SESSIONS):
+        for label, seconds in trained(plan, rounds, placements).items():
+            measured[label] += seconds
+        answers.append(times.answer(about, lambda _text: None)[0])
+    sys.stdout.write(json.dumps({"answers": answers, "steps": measured}) + "\n")
 
 
-def in_turn(plan: Plan, rounds: int, placements: dict[str, Any]) -> list[list[float]]:
-    """For each round the seconds of a step of each placement."""
-    steps = [Steps(placed(plan, document)) for document in placements.values()]
-    return [[each.seconds() for each in steps] for _ in range(rounds)]
+def trained(plan: Plan, rounds: int, placements: dict[str, Any]) -> dict[str, list[float]]:
+    """For each placement the seconds of a step, `rounds` times without a pause, as in a run."""
+    found = {}
+    for label, document in placements.items():
+        steps = Steps(placed(plan, document))
+        found[label] = [steps.seconds() for _ in range(rounds)]
+    return found
 
 
 def placed(plan: Plan, document: Any) -> Plan:
