@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,18 +14,31 @@ from typing import Final
 import psutil
 
 _NAME: Final = "gpu-studio-profile-"
+_PATIENCE_S: Final = 1.0
+"""A profile is written within a tenth of that."""
+
+_unused = threading.Event()
+_unused.set()
 
 
 @contextmanager
 def profile_folder() -> Iterator[Path]:
     """A new folder, which is removed in the end; those that killed processes left are removed with it."""
-    with tempfile.TemporaryDirectory(prefix=f"{_NAME}{os.getpid()}-") as folder:
-        yield Path(folder)
+    _unused.clear()
+    try:
+        with tempfile.TemporaryDirectory(prefix=f"{_NAME}{os.getpid()}-") as folder:
+            yield Path(folder)
+    finally:
+        _unused.set()
     _remove(lambda owner: not psutil.pid_exists(owner))
 
 
 def remove_own() -> None:
-    """Remove what this process has, which is about to end at once."""
+    """Remove what this process has, which is about to end at once, by whichever of its threads.
+
+    What TensorFlow is just writing there is waited for, a second at most: it would make the folder anew.
+    """
+    _unused.wait(_PATIENCE_S)
     _remove(lambda owner: owner == os.getpid())
 
 

@@ -1,0 +1,30 @@
+"""The folder of a profile is gone also where the process is ended while the profile is being written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+WRITES_ON = """
+import os, sys, threading
+from pathlib import Path
+from gpu_studio.trainer.profile_folder import profile_folder, remove_own
+
+def leave():
+    remove_own()
+    os._exit(7)
+
+with profile_folder() as folder:
+    threading.Thread(target=leave).start()
+    for number in range(300):
+        (folder / "plugins" / str(number)).mkdir(parents=True, exist_ok=True)
+        (folder / "plugins" / str(number) / "host.xplane.pb").touch()
+threading.Event().wait()
+"""
+
+
+def test_that_a_profile_that_is_still_written_is_waited_for_and_removed(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    ended = subprocess.run([sys.executable, "-c", WRITES_ON], timeout=60, check=False)
+    assert ended.returncode == 7
+    assert not list(tmp_path.iterdir())
