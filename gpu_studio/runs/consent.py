@@ -7,11 +7,9 @@ file imports from elsewhere is the file's own affair, as it is anywhere in Pytho
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import stat
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -24,6 +22,7 @@ from platformdirs import user_config_path
 from gpu_studio.plan.references import reference
 from gpu_studio.plan.values import Plan
 from gpu_studio.runs.files import make_private_directory, open_private, write_private
+from gpu_studio.runs.patient_lock import lock_within
 from gpu_studio.runs.relocation import absolute
 
 FILE = "allowed-code.json"
@@ -171,18 +170,8 @@ def _locked(path: Path) -> Iterator[None]:
     """Hold `path` while another window or command may want to write, too. Raises OSError if that keeps it."""
     descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
     try:
-        _wait_for(descriptor, path)
+        if not lock_within(descriptor, LONGEST_WAIT):
+            raise OSError(f"another program holds {path}: end it, or wait for it")
         yield
     finally:
         os.close(descriptor)
-
-
-def _wait_for(descriptor: int, path: Path) -> None:
-    end = time.monotonic() + LONGEST_WAIT
-    while True:
-        try:
-            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= end:
-                raise OSError(f"another program holds {path}: end it, or wait for it") from None
-        time.sleep(0.01)

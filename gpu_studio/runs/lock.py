@@ -11,15 +11,14 @@ import contextlib
 import fcntl
 import os
 import socket
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_studio.runs.failures import kernel
 from gpu_studio.runs.files import open_private
+from gpu_studio.runs.patient_lock import lock_within
 
 ENVIRONMENT = "GPU_STUDIO_LOCK_FD"
-_RETRY_SECONDS = 0.02
 
 
 class LockHeldError(Exception):
@@ -100,7 +99,8 @@ def reserve(path: Path, timeout: float = 2.0) -> Lock:
     """
     descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
     try:
-        _wait_for_lock(descriptor, path, timeout)
+        if not lock_within(descriptor, timeout):
+            raise LockHeldError(f"Another trainer is already at work in {path.parent}: stop it first.")
     except BaseException:
         os.close(descriptor)
         raise
@@ -162,17 +162,6 @@ def _signed(lock: Lock) -> Lock:
         lock.hand_over()
         raise
     return lock
-
-
-def _wait_for_lock(descriptor: int, path: Path, timeout: float) -> None:
-    end = time.monotonic() + timeout
-    while True:
-        try:
-            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= end:
-                raise LockHeldError(f"Another trainer is already at work in {path.parent}: stop it first.") from None
-        time.sleep(_RETRY_SECONDS)
 
 
 def _named_descriptor(text: str) -> int | None:

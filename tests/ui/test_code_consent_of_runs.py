@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from made_runs import Script, make_run, tell
-from own_code import PLAN, allow, dialog_of, hostile_code, press, untouched
+from own_code import PLAN, allow, code, dialog_of, press, questions, untouched, window
 from PySide6.QtCore import Qt
-from real_runs import fake_trainer, train_by_hand
+from real_runs import train_by_hand
 
 from gpu_studio.plan import loads, save
 from gpu_studio.runs import catalogue, events, lock
@@ -20,28 +20,9 @@ from gpu_studio.runs.relocation import with_absolute_files
 from gpu_studio.ui.main_window import MainWindow
 from gpu_studio.ui.widgets.asking.allow_dialog import AllowDialog
 
+__all__ = ["code", "questions", "window"]
+
 LONG_MS = 20_000
-
-
-@pytest.fixture
-def code() -> Path:
-    """A hostile file in a folder of the user's own, and beside it a plan that names it."""
-    return hostile_code()
-
-
-@pytest.fixture
-def window(open_window, code: Path) -> MainWindow:
-    """A window on that plan."""
-    opened: MainWindow = open_window(code.with_name("own.plan.toml"), trainer=fake_trainer())
-    opened.readiness.look_again()
-    return opened
-
-
-@pytest.fixture
-def questions(tmp_path: Path) -> Callable[[], int]:
-    """How many questions were asked of a trainer."""
-    file = tmp_path / "questions"
-    return lambda: len(file.read_text().splitlines()) if file.exists() else 0
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import made_data
 import numpy as np
 import pytest
-from written_code import Written
+from written_code import SCALE, Written
 
 from gpu_studio.plan.values import Data, Model, Plan
 from gpu_studio.runs.consent import digest
@@ -19,16 +19,9 @@ pytestmark = pytest.mark.slow
 
 DATASET = made_data.classes((8,), 3)
 
-MODELS = """
-import keras
-
-class Scale(keras.layers.Layer):
-    def build(self, shape):
-        self.factor = self.add_weight(shape=(shape[-1],), initializer="ones", name="factor")
-
-    def call(self, x):
-        return x * self.factor
-
+MODELS = (
+    SCALE
+    + """
 class Net(keras.Model):
     def __init__(self, outputs, activation=None):
         super().__init__(name="net")
@@ -66,6 +59,7 @@ def breaking():
             return x @ x
     return Broken()
 """
+)
 
 
 @pytest.fixture

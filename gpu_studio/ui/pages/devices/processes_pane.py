@@ -112,7 +112,7 @@ class ProcessesPane(QWidget):
         place = next((n for n, row in enumerate(self.model.rows) if self.model.key(row) == key), None)
         now = self.chosen
         if place is not None and (now is None or self.model.key(now) != key):
-            self.table.selectRow(self._proxy.mapFromSource(self.model.index(place, 0)).row())
+            self.table.choose_row(self._proxy.mapFromSource(self.model.index(place, 0)).row())
 
     def _allow(self) -> None:
         why_not = self._why_not()

@@ -88,7 +88,7 @@ class AllowedDialog(Dialog):
             return
         self.read()
         if self.model.rows:
-            self.table.selectRow(min(first, len(self.model.rows) - 1))
+            self.table.choose_row(min(first, len(self.model.rows) - 1))
         self.changed.emit()
 
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Property, QAbstractItemModel, QModelIndex, QPersistentModelIndex, QSize, Qt
+from PySide6.QtCore import (
+    Property,
+    QAbstractItemModel,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QSize,
+    Qt,
+)
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
@@ -63,6 +71,11 @@ class Table(QTableView):
             self.setColumnWidth(column, width)
         self.horizontalHeader().setStretchLastSection(False)
         self.horizontalHeader().setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
+
+    def choose_row(self, row: int) -> None:
+        """Select this row and no other, whatever keys are held: Qt's `selectRow` takes Shift for a wish to extend."""
+        whole = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+        self.selectionModel().setCurrentIndex(self.model().index(row, 0), whole)
 
     def copy_rows(self) -> None:
         """Put the selected rows on the clipboard, or all if none is selected, as a spreadsheet takes them."""
