@@ -1,11 +1,14 @@
 """How long each layer of a plan takes, as *Place for me* is told, and how long real steps of its placements take.
 
-`python placed_steps.py PLAN ROUNDS LABEL=PLACED…`, where PLACED is a placement in JSON: `micro_batches` and `layers`.
-Prints some answers about times, of before, between and after, and for each label the seconds of a step. Each placement
-is built more than once, as the layers are timed in more than one session. TensorFlow hands the gradient of max pooling
-to oneDNN only where its rewriting (`mkl_layout_pass.cc`) comes upon the pooling before its gradient. In a loop it goes
-through the nodes in an order that depends on their addresses in memory: in some 1 of 40 sessions it meets the gradient
-first, leaves it to Eigen, and all steps of that session take 3 times as long, whatever is placed.
+`python placed_steps.py PLAN TIMES LABEL=PLACED…`, where PLACED is a placement in JSON: `micro_batches` and `layers`.
+Prints so many answers about times, and for each label as many seconds of a step, each the fastest of some rounds, as
+the layers are timed. An answer and all steps are measured right after one another, and every time in sessions of their
+own: what the host of a virtual machine does with its processors lasts for seconds or minutes and then falls on both.
+
+TensorFlow hands the gradient of max pooling to oneDNN only where its rewriting (`mkl_layout_pass.cc`) comes upon the
+pooling before its gradient. In a loop it goes through the nodes in an order that depends on their addresses in memory:
+in some 1 of 40 sessions it meets the gradient first, leaves it to Eigen, and all steps of that session take 3 times as
+long, whatever is placed.
 """
 
 from __future__ import annotations
@@ -25,31 +28,23 @@ from gpu_studio.trainer.answers import times
 
 SECONDS_A_CALL = 0.15
 WARM_STEPS = 6
-SESSIONS = 2
+ROUNDS = 9
+"""As many as the layers are timed: the fastest of few would be slower than the fastest of many."""
 
 
-def main(path: Path, rounds: int, placements: dict[str, Any]) -> None:
+def main(path: Path, repetitions: int, placements: dict[str, Any]) -> None:
     """Measure."""
     plan = load(path)
     for name, value in environment.settings_for(plan, os.environ).items():
         os.environ.pop(name, None) if value is None else os.environ.update({name: value})
     about = times_question(plan, path.parent, logical_devices(plan, Machine()))
-    answers = [times.answer(about, lambda _text: None)[0]]
-    measured: dict[str, list[float]] = {label: [] for label in placements}
-    for _ in range(SESSIONS):
-        for label, seconds in trained(plan, rounds, placements).items():
-            measured[label] += seconds
+    answers: list[Any] = []
+    steps: dict[str, list[float]] = {label: [] for label in placements}
+    for _ in range(repetitions):
         answers.append(times.answer(about, lambda _text: None)[0])
-    sys.stdout.write(json.dumps({"answers": answers, "steps": measured}) + "\n")
-
-
-def trained(plan: Plan, rounds: int, placements: dict[str, Any]) -> dict[str, list[float]]:
-    """For each placement the seconds of a step, `rounds` times without a pause, as in a run."""
-    found = {}
-    for label, document in placements.items():
-        steps = Steps(placed(plan, document))
-        found[label] = [steps.seconds() for _ in range(rounds)]
-    return found
+        for label, document in placements.items():
+            steps[label].append(Steps(placed(plan, document)).seconds())
+    sys.stdout.write(json.dumps({"answers": answers, "steps": steps}) + "\n")
 
 
 def placed(plan: Plan, document: Any) -> Plan:
@@ -70,8 +65,8 @@ class Steps:
         self._count = max(2, round(SECONDS_A_CALL * WARM_STEPS / self._train(WARM_STEPS)))
 
     def seconds(self) -> float:
-        """The seconds of one step, of some in one call."""
-        return self._train(self._count) / self._count
+        """The seconds of one step, of some in one call: those of the fastest of some calls without a pause."""
+        return min(self._train(self._count) for _ in range(ROUNDS)) / self._count
 
     def _train(self, count: int) -> float:
         begin = time.perf_counter()
