@@ -35,7 +35,7 @@ def batches(split, batch_size, order):
     x, y = split
     rows = tf.data.Dataset.from_tensor_slices(order).batch(batch_size)
     # The next batches are gathered while the devices are busy with this one.
-    return rows.map(lambda each: (tf.gather(x, each), tf.gather(y, each))).prefetch(8)
+    $gather
 
 
 def shuffled(samples, epoch):
@@ -49,6 +49,12 @@ def shuffled(samples, epoch):
         return tf.random.experimental.stateless_shuffle(numbers, seed=seed)
 """
 
+_GATHER = "return rows.map(lambda each: (tf.gather(x, each), tf.gather(y, each))).prefetch(8)"
+_GATHER_BYTES = """\
+parts = rows.map(lambda each: (tf.gather(x, each), tf.gather(y, each)))
+# Images are bytes until they are wanted, and then numbers from 0 to 1.
+return parts.map(lambda x, y: (tf.cast(x, tf.float32) / 255, y)).prefetch(8)"""
+
 
 def data(facts: Facts) -> str:
     """The functions `load_data`, `batches` and `shuffled`."""
@@ -61,7 +67,7 @@ def data(facts: Facts) -> str:
         split=_split(facts),
         result=_result(facts),
     )
-    return head + whole + _BATCHES
+    return head + whole + fill(_BATCHES, gather=_GATHER if facts.source.folder is None else _GATHER_BYTES)
 
 
 def split_names(facts: Facts) -> list[str]:

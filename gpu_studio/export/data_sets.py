@@ -9,6 +9,7 @@ import numpy as np
 
 from gpu_studio.export.facts import Facts
 from gpu_studio.export.filling import fill
+from gpu_studio.export.images import image_folder
 from gpu_studio.export.layout import call
 from gpu_studio.export.literals import literal
 from gpu_studio.export.source import Header, Source
@@ -85,6 +86,8 @@ $convert"""
 
 def loading(facts: Facts) -> tuple[str, str]:
     """What stands before `load_data`, and the lines in it that make `x` and `y` (and `x_test` and `y_test`)."""
+    if facts.source.folder is not None:
+        return image_folder(facts.source.folder, facts.source.shape)
     if facts.source.file is not None:
         return _file_head(facts.source.file), _file(facts.source)
     name = str(facts.plan.data.name)

@@ -119,7 +119,7 @@ def _about(facts: Facts) -> list[str]:
     text = _ABOUT.format(
         name="\0",
         model=_described(plan.model.name, plan.model.file or plan.model.python, MODELS),
-        data=_described(plan.data.name, plan.data.file, DATA),
+        data=_described(plan.data.name, plan.data.file or plan.data.folder, DATA),
         version=__version__,
         output=" --output somewhere/else" if saves(facts) else "",
         saves=", and saves the model where --output says" if saves(facts) else "",

@@ -11,8 +11,9 @@ import numpy as np
 
 from gpu_studio.export.errors import ExportError
 from gpu_studio.export.paths import located
+from gpu_studio.image_folders import ImageFolderError, Layout, layout_of
 from gpu_studio.plan import Data
-from gpu_studio.plan.catalogue import DATA
+from gpu_studio.plan.catalogue import DATA, IMAGES
 from gpu_studio.plan.keras_names import Task
 from gpu_studio.plan.rules.source_rules import shape_of
 
@@ -24,7 +25,7 @@ class Source:
     """The data of a plan. `shape` is one sample's; `classes` is None for values, and where only the data tell.
 
     `headers` holds shape and type of the arrays of a file, in the order samples, targets (of the training split if the
-    file has one, then of its test split).
+    file has one, then of its test split). `folder` says where in a folder of images the classes are.
     """
 
     task: Task
@@ -33,6 +34,7 @@ class Source:
     brings_test: bool
     file: Path | None = None
     headers: tuple[tuple[str, Header], ...] = ()
+    folder: Layout | None = None
 
     @property
     def tokens(self) -> bool:
@@ -44,7 +46,7 @@ class Source:
 
 
 def source_of(data: Data, base: Path) -> Source:
-    """What is known of the data; of a file, what its table of contents says. Raises ExportError."""
+    """What is known of the data; of a file its table of contents, of a folder its classes. Raises ExportError."""
     if data.file is not None:
         return _file(located("data.file", data.file, base))
     if data.python is not None:
@@ -52,10 +54,25 @@ def source_of(data: Data, base: Path) -> Source:
             f"What {data.python} returns is known once it has run, and a script is written without running anything: "
             "save the arrays with numpy.savez, and name that file in data.file."
         )
+    if data.folder is not None:
+        return _folder(located("data.folder", data.folder, base), data)
     entry = DATA[str(data.name)]
     values = entry.values(data.options)
     classes = values.get("classes", entry.classes)
     return Source(entry.task, shape_of(entry, data.options) or (), classes, entry.brings_test)
+
+
+def _folder(path: Path, data: Data) -> Source:
+    try:
+        layout = layout_of(path)
+    except (ImageFolderError, OSError) as error:
+        why = error if isinstance(error, ImageFolderError) else error.strerror or error
+        raise ExportError(
+            f"The folder of images {path} cannot be used ({why}), and the script depends on how it is laid out: check "
+            "data.folder, which is relative to the plan."
+        ) from error
+    shape = shape_of(IMAGES, data.options) or ()
+    return Source(IMAGES.task, shape, None, layout.test is not None, folder=layout)
 
 
 def _file(path: Path) -> Source:

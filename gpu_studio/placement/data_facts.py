@@ -31,7 +31,8 @@ class DataFacts:
 
     `task` is "classes" or "values"; `classes` is None for values. `largest_token` is the largest token id, where a
     sample is a row of tokens, and None where it is measured. `bytes` is what all splits take in host memory. Where the
-    data are not `here`, the first run downloads them, and there is no preview.
+    data are not `here`, the first run downloads them, and there is no preview. `class_names` are those of the first
+    classes, at most PREVIEWED, where classes have names.
     """
 
     name: str
@@ -48,6 +49,7 @@ class DataFacts:
     bytes: int = 0
     here: bool = True
     preview: tuple[Sample, ...] = ()
+    class_names: tuple[str, ...] = ()
 
     @property
     def samples(self) -> int:

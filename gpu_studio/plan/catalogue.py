@@ -9,8 +9,21 @@ from dataclasses import dataclass
 
 from gpu_studio.plan.keras_names import OPTIMIZERS, Task
 from gpu_studio.plan.options import Entry, Option
+from gpu_studio.plan.values import Data
 
-__all__ = ["ACTIVATIONS", "DATA", "MODELS", "OPTIMIZERS", "SCHEDULES", "DataEntry", "ModelEntry", "Task"]
+__all__ = [
+    "ACTIVATIONS",
+    "COLOURS",
+    "DATA",
+    "IMAGES",
+    "MODELS",
+    "OPTIMIZERS",
+    "SCHEDULES",
+    "DataEntry",
+    "ModelEntry",
+    "Task",
+    "data_entry",
+]
 
 ACTIVATIONS = (
     "relu",
@@ -45,7 +58,10 @@ class ModelEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class DataEntry(Entry):
-    """Built-in data. `shape` is one sample's and `samples` the number in all, None where options say."""
+    """Data that are built in, or of a known kind. `shape` is one sample's and `samples` the number in all.
+
+    Both are None where options or files say.
+    """
 
     task: Task = "classes"
     shape: tuple[int, ...] | None = None
@@ -179,6 +195,28 @@ DATA: dict[str, DataEntry] = {
     )
 }
 
+COLOURS = {"rgb": 3, "grey": 1}
+"""The channels of an image from a folder, by what the option calls them."""
+
+IMAGES = DataEntry(
+    "an image folder",
+    "images, a folder for each class",
+    (
+        Option(
+            "size",
+            "ints",
+            [64, 64],
+            "height and width in pixels that each image is brought to",
+            least=1,
+            most=4096,
+            fewest=2,
+            longest=2,
+        ),
+        Option("colours", "choice", "rgb", "three channels, or one of grey", choices=tuple(COLOURS)),
+    ),
+)
+"""What is known of `data.folder` before anything of it is read."""
+
 SCHEDULES: dict[str, Entry] = {
     entry.name: entry
     for entry in (
@@ -213,3 +251,10 @@ SCHEDULES: dict[str, Entry] = {
         ),
     )
 }
+
+
+def data_entry(data: Data) -> DataEntry | None:
+    """What is known of a plan's data by name or kind; None of arrays of one's own, and of a name that nobody knows."""
+    if data.name is not None:
+        return DATA.get(data.name)
+    return IMAGES if data.folder is not None else None

@@ -62,7 +62,8 @@ class Option:
         if self.kind == "choice":
             return f"choose one of {listed(self.choices, 'or')}"
         if self.kind == "ints":
-            return f"give a list of {self.fewest} to {self.longest} whole numbers{self._range()}"
+            many = f"{self.fewest} to {self.longest}" if self.fewest < self.longest else f"{self.longest}"
+            return f"give a list of {many} whole numbers{self._range()}"
         return f"give a {'whole ' if self.kind == 'int' else ''}number{self._range()}"
 
     def _range(self) -> str:

@@ -1,7 +1,7 @@
-"""The files that a plan names, looked at before a run is made from it: there, whole, allowed, no pickles in them.
+"""The files and folders that a plan names, looked at before a run is made from it: there, whole, allowed, no pickles.
 
 Only names and headers are read, and Python files as text. Whether the arrays suit each other, and the model the data,
-the trainer says.
+and whether every image of a folder can be read, the trainer says.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from gpu_studio.image_folders import ImageFolderError, layout_of
 from gpu_studio.plan import Plan, Problem
 from gpu_studio.plan.references import reference
 from gpu_studio.runs.code_reading import read_as_text
@@ -33,10 +34,11 @@ class ConsentProblem(Problem):
 
 
 def file_problems(plan: Plan, folder: Path) -> list[Problem]:
-    """What is wrong with the files that `plan` names; a relative one is looked for in `folder`."""
+    """What is wrong with the files and folders that `plan` names; a relative one is looked for in `folder`."""
     return [
         *_problems("model.file", plan.model.file, folder, ".keras", _lacks_keras_parts),
         *_problems("data.file", plan.data.file, folder, ".npz", _holds_pickles),
+        *_folder_problems("data.folder", plan.data.folder, folder),
         *_code_problems("model.python", plan.model.python, folder),
         *_code_problems("data.python", plan.data.python, folder),
     ]
@@ -110,6 +112,23 @@ def _advice(path: Path, kind: str, check: _Check) -> str:
         return f"it cannot be read: {error.strerror or error}"
     except Exception:  # noqa: BLE001  a damaged file makes zipfile, zlib and NumPy stumble in a dozen ways
         return incomplete
+
+
+def _folder_problems(field: str, name: str | None, folder: Path) -> Iterator[Problem]:
+    if name and name.isprintable() and (advice := _advice_of_folder(absolute(name, folder))):
+        yield Problem(field, f'"{name}"', advice)
+
+
+def _advice_of_folder(path: Path) -> str:
+    try:
+        if not path.is_dir():
+            return f"there is no such folder: {path} is where it was looked for{hint(path, folders=True)}"
+        layout_of(path)
+    except ImageFolderError as error:
+        return f"it {error}"
+    except OSError as error:
+        return f"it cannot be read: {error.strerror or error}"
+    return ""
 
 
 def _lacks_keras_parts(archive: zipfile.ZipFile) -> str:

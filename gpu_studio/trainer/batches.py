@@ -90,9 +90,14 @@ def _gathered(parts: np.ndarray, x: Any, y: Any, places: Any) -> tf.data.Dataset
     def gather(part: Any) -> tuple[Any, Any, Any]:
         rows = places(part[0], part[1])
         weight = tf.math.divide_no_nan(1.0, tf.cast(part[2], tf.float32))
-        return tf.gather(x, rows), tf.gather(y, rows), tf.fill(tf.shape(rows), weight)
+        return _seen(tf.gather(x, rows)), tf.gather(y, rows), tf.fill(tf.shape(rows), weight)
 
     return tf.data.Dataset.from_tensor_slices(parts).map(gather)
+
+
+def _seen(x: Any) -> Any:
+    """The samples as `Split.seen` gives them."""
+    return tf.cast(x, tf.float32) / 255 if x.dtype == tf.uint8 else x
 
 
 def _as_it_stands(function: Callable[..., Any]) -> Any:

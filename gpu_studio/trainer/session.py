@@ -100,6 +100,8 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
     spread = strategies.spread_over(plan.distribution, logical)
     tell(_devices_event(logical, spread))
     policy = precision.set_precision(plan.training.mixed_precision, spread.replicas)
+    if plan.data.folder:
+        tell(events.Log(message=f"Reading the images in {plan.data.folder}."))  # of many it takes minutes
     dataset = load_data(plan.data, plan.training.seed, base)
     cut = _cut(plan, dataset, spread)
     with spread.strategy.scope():

@@ -84,6 +84,13 @@ def test_that_a_pipe_is_not_waited_for(tmp_path):
     assert "no such file" in refusal(small_plan("data.file=mine.npz"), tmp_path)
 
 
+def test_that_a_folder_of_images_is_looked_at_and_its_faults_are_said(tmp_path):
+    plan = small_plan("data.folder=pets/")
+    assert "No such file or directory" in refusal(plan, tmp_path)
+    (tmp_path / "pets" / "cats").mkdir(parents=True)
+    assert "cannot be used (holds a single class, cats: training needs two or more" in refusal(plan, tmp_path)
+
+
 def test_that_every_strategy_that_a_script_is_written_for_runs():
     assert set(STRATEGIES) <= set(RUNNABLE_STRATEGIES)
 

@@ -12,6 +12,7 @@ from export_plans import SETTINGS, plan_of, token_file
 from exported_scripts import RUFF
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from made_images import two_classes
 from plan_samples import TWO_CARDS
 from training_runs import small_plan
 
@@ -39,13 +40,18 @@ def shape(source: str) -> str:
 
 @pytest.fixture(scope="module")
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A script of every plan in `export_plans`, and two with files."""
+    """A script of every plan in `export_plans`, and some with files and folders."""
     folder = tmp_path_factory.mktemp("scripts")
     for name in SETTINGS:
         (folder / f"{name}.py").write_text(python_script(plan_of(name), None, HERE))
     model = ("model.name=transformer", f"data.file={token_file(folder)}", "distribution.strategy=central_storage")
     (folder / "tokens.py").write_text(script(*model))
     (folder / "file.py").write_text(script("model.file=mine.keras", "distribution.strategy=mirrored"))
+    for kind, options in (("images", ""), ("grey images", '{ size = [30, 40], colours = "grey" }')):
+        two_classes(folder / kind / "train", 1)
+        two_classes(folder / kind / ("test" if options else "train"), 1)
+        settings_ = ("model.name=cnn", f"data.folder={folder / kind}", f"data.options={options}")
+        (folder / f"{kind}.py").write_text(script(*settings_))
     own = ("model.python=nets/m.py:build", "model.options={ units = [8, 4], name = 'x' }", "data.name=regression")
     (folder / "own.py").write_text(script(*own))
     (folder / "own of tokens.py").write_text(script("model.python=m.py:f", f"data.file={token_file(folder)}"))

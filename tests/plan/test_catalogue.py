@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from gpu_studio.plan import Training
-from gpu_studio.plan.catalogue import ACTIVATIONS, DATA, MODELS, SCHEDULES
+from gpu_studio.plan.catalogue import ACTIVATIONS, DATA, IMAGES, MODELS, SCHEDULES
 from gpu_studio.plan.keras_names import AUTO_METRICS, LOSSES, METRICS, OPTIMIZERS, keras_name, result_name
 from gpu_studio.plan.limits import (
     CHECKPOINT_LIMITS,
@@ -18,7 +18,7 @@ from gpu_studio.plan.limits import (
 )
 from gpu_studio.plan.options import Entry, Option
 
-ENTRIES = [*MODELS.values(), *DATA.values(), *SCHEDULES.values()]
+ENTRIES = [*MODELS.values(), *DATA.values(), IMAGES, *SCHEDULES.values()]
 OPTIONS = [
     *(option for entry in ENTRIES for option in entry.options),
     *CHECKPOINT_LIMITS,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
 from plan_samples import NO_CARDS, said
+from plan_strategies import FOLDERS
 
-from gpu_studio.plan import Data, Model, Plan
+from gpu_studio.plan import Data, Model, Named, Plan, Training
 from gpu_studio.plan.catalogue import DATA, MODELS
 
 MLP = Model(name="mlp")
@@ -51,12 +53,50 @@ def test_that_an_unknown_name_is_refused_with_the_nearest():
     assert problems[1].startswith('data.name is "minst": did you mean mnist?')
 
 
-def test_that_a_source_of_a_later_version_is_refused_in_a_plain_sentence():
-    problems = said_of(MLP, Data(folder="images"))
+@given(FOLDERS)
+def test_that_folders_of_images_are_a_source_with_options(data):
+    assert said_of(data=data) == []
 
-    assert len(problems) == 1
-    assert problems[0].startswith("data.folder is ")
-    assert "this source comes with a later version of GPU Studio; until then save" in problems[0]
+
+@pytest.mark.parametrize("folder", ["", "a\nb"])
+def test_that_what_is_no_path_of_a_folder_is_told_what_it_is_for(folder):
+    assert said_of(data=Data(folder=folder))[0].endswith(
+        "give the path of a folder with a folder of images for each class."
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"size": [64]}, "data.options.size is [64]: give a list of 2 whole numbers from 1 to 4,096."),
+        ({"size": [64, 0]}, "data.options.size is [64, 0]: give a list of 2 whole numbers from 1 to 4,096."),
+        ({"colours": "gray"}, 'data.options.colours is "gray": did you mean grey? There are rgb and grey.'),
+        (
+            {"sise": [1, 1]},
+            "data.options.sise is not an option of an image folder: did you mean size?",
+        ),
+    ],
+)
+def test_that_options_of_a_folder_of_images_are_checked(options, problem):
+    assert said_of(data=Data(folder="images", options=options)) == [problem]
+
+
+def test_that_models_are_held_against_the_images_of_a_folder():
+    small, large = (Data(folder="images", options={"size": [side, 99]}) for side in (15, 16))
+
+    assert said_of(Model(name="lenet"), large) == []
+    assert said_of(Model(name="lenet"), small)[0].startswith(
+        'model.name is "lenet": it cannot read samples of shape [15, 99, 3]: choose mlp'
+    )
+    assert said_of(Model(name="linear"), large)[0].startswith(
+        'model.name is "linear": it learns numbers, and an image folder has classes: choose mlp'
+    )
+
+
+def test_that_losses_are_held_against_the_classes_of_a_folder():
+    plan = Plan(model=MLP, data=Data(folder="images"), training=Training(loss=Named("mean_squared_error")))
+
+    assert "it does not fit the targets of an image folder" in said(plan)[0]
 
 
 @pytest.mark.parametrize("text", ["models.py:build_model", "/a b/m.py:f", "a:b/models.py:build", "~/m.PY:_f", "ä.py:ö"])

@@ -32,6 +32,16 @@ def test_that_the_file_most_likely_meant_is_found(folder: Path, missing: str, fo
     assert nearest_file(folder / missing) == (folder / found if found else None)
 
 
+@pytest.mark.parametrize(
+    ("missing", "found"), [("date", "data"), ("data/old", "old"), ("inner", "data/inner"), ("digits-2026.npz", None)]
+)
+def test_that_of_folders_a_folder_is_found(folder: Path, missing: str, found: str | None) -> None:
+    (folder / "dat").touch()
+    (folder / "digits-2026.npz").touch()
+    (folder / "digits-2026.npz").rename(folder / "digits-2025.npz")
+    assert nearest_file(folder / missing, folders=True) == (folder / found if found else None)
+
+
 def test_that_the_hint_is_a_question_or_nothing(folder: Path) -> None:
     assert hint(folder / "data" / "cats.npz") == f"; did you mean {folder / 'cats.npz'}?"
     assert hint(folder / "data" / "zebra.npz") == ""

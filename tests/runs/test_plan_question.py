@@ -10,6 +10,7 @@ from pathlib import Path
 
 import fake_plan_asker
 import pytest
+from made_images import put
 
 from gpu_studio.plan import Data, Devices, Distribution, EarlyStopping, Model, Named, Plan, Training, loads
 from gpu_studio.runs.questions.plan_question import ask_about, data_question, model_question
@@ -70,6 +71,38 @@ def test_that_files_are_named_absolutely_with_size_and_time(tmp_path) -> None:
 
 def test_that_a_missing_file_is_asked_about_all_the_same(tmp_path) -> None:
     assert data_question(Plan(data=Data(file="nothing.npz")), tmp_path)["files"] == {}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: (folder / "train/cats/2.png").touch(),
+        lambda folder: (folder / "train/cats/1.png").unlink(),
+        lambda folder: (folder / "test/dogs/1.png").rename(folder / "test/dogs/2.png"),
+        lambda folder: (folder / "train/birds").mkdir(),
+        lambda folder: (folder / "test").rename(folder.with_name("test")),
+        lambda folder: folder.rename(folder.with_name("animals")),
+    ],
+)
+def test_that_an_image_that_comes_or_goes_makes_another_question(tmp_path, change) -> None:
+    names = ("train/cats/1.png", "train/dogs/1.png", "test/dogs/1.png")
+    folder = put(tmp_path / "pets", dict.fromkeys(names, b""))
+    for each in (folder, *folder.rglob("*")):
+        os.utime(each, ns=(5, 7))
+    plan = Plan(data=Data(folder="pets/"))
+    before = data_question(plan, tmp_path)
+    assert len(before["files"]) == 6
+    assert before == data_question(plan, tmp_path)
+    change(folder)
+    assert data_question(plan, tmp_path) != before
+
+
+def test_that_an_image_written_anew_is_the_same_question(tmp_path) -> None:
+    """To ask the times of 100,000 images at each edit of a plan would take longer than the edit."""
+    folder = put(tmp_path / "pets", {"cats/1.png": b"", "dogs/1.png": b""})
+    before = data_question(Plan(data=Data(folder="pets/")), tmp_path)
+    (folder / "cats/1.png").write_bytes(b"another image")
+    assert data_question(Plan(data=Data(folder="pets/")), tmp_path) == before
 
 
 def test_that_the_data_are_told_before_the_model(tmp_path, monkeypatch) -> None:

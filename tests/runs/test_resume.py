@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
+from made_images import put
 from real_runs import eventually, has_trained, told
 
 from gpu_studio import plan as plans
@@ -58,6 +60,20 @@ def test_that_the_weights_are_shared_and_the_state_is_each_runs_own(lost):
     assert (new.path / "weights.npz").samefile(old.path / "weights.npz")
     assert not (new.path / "state.json").samefile(old.path / "state.json")
     assert (new.path / "state.json").read_text() == (old.path / "state.json").read_text()
+
+
+def test_that_a_run_whose_images_moved_is_not_gone_on_with_until_they_are_back(lost, tmp_path):
+    folder = put(tmp_path / "pets", {"cats/1.png": b"", "dogs/1.png": b""})
+    plan = replace(plans.load(lost.plan_file), data=plans.Data(folder=str(folder)))
+    plans.save(plan, lost.plan_file)
+    moved = folder.rename(tmp_path / "pets-2")
+    with pytest.raises(plans.PlanError, match="there is no such folder") as refused:
+        resumed(lost)
+    assert f"did you mean {moved}?" in str(refused.value)
+    with pytest.raises(plans.PlanError, match="the checkpoint stands in the middle of the run's own data"):
+        resumed(lost, settings=[f"data.folder={moved}"])
+    moved.rename(folder)
+    assert resumed(lost).process.returncode == 0
 
 
 def test_that_without_hard_links_the_checkpoint_is_copied(lost, monkeypatch):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from made_images import put
 from real_runs import PLAN
 
 from gpu_studio.plan import Data, Model
@@ -15,8 +16,9 @@ from gpu_studio.runs.sources import file_problems
 NUMBERS = {"x": np.zeros((4, 2), np.float32), "y": np.arange(4)}
 
 
-def advice(folder, *, data=None, model=None):
-    plan = replace(PLAN, data=Data(file=data) if data else PLAN.data, model=Model(file=model) if model else PLAN.model)
+def advice(folder, *, data=None, model=None, images=None):
+    chosen = Data(file=data) if data else Data(folder=images) if images else PLAN.data
+    plan = replace(PLAN, data=chosen, model=Model(file=model) if model else PLAN.model)
     return [f"{problem.field}: {problem.advice}" for problem in file_problems(plan, folder)]
 
 
@@ -49,6 +51,25 @@ def test_that_a_name_too_long_for_the_file_system_is_refused(tmp_path):
 def test_that_a_folder_is_no_file(tmp_path):
     (tmp_path / "data.npz").mkdir()
     assert "no such file" in advice(tmp_path, data="data.npz")[0]
+
+
+def test_that_a_folder_of_images_is_fine_without_a_look_at_them(tmp_path):
+    put(tmp_path / "pets", {"cats/1.png": b"no image", "dogs/1.png": b""})
+    assert advice(tmp_path, images="pets/") == advice(tmp_path, images=str(tmp_path / "pets")) == []
+
+
+def test_that_a_missing_folder_is_told_with_the_one_that_may_be_meant(tmp_path):
+    (tmp_path / "pets").mkdir()
+    [problem] = advice(tmp_path, images="pet/")
+    assert problem.startswith(f"data.folder: there is no such folder: {tmp_path}/pet is where it was looked for")
+    assert problem.endswith(f"; did you mean {tmp_path}/pets?")
+
+
+def test_that_a_folder_without_classes_is_told_what_it_lacks(tmp_path):
+    put(tmp_path / "pets", {"1.png": b""})
+    assert advice(tmp_path, images="pets")[0].startswith("data.folder: it holds images, but no folder for each class: ")
+    assert "no such folder" in advice(tmp_path, images="pets/1.png")[0]
+    assert "cannot be read" in advice(tmp_path, images="x" * 5000)[0]
 
 
 @pytest.mark.parametrize("part", [0.0, 0.3, 0.9])

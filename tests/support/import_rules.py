@@ -22,10 +22,12 @@ ROOMS: Mapping[str, frozenset[str]] = {
     "resource_files": frozenset(),
     "own_processes": frozenset(),
     "interrupts": frozenset(),
+    "image_folders": frozenset({"plan"}),
     "__init__": frozenset(),
 }
-# What every room may use: the version, the place of the bundled files, how to start a process of ours, and Ctrl+C.
-COMMON = frozenset({"__init__", "resource_files", "own_processes", "interrupts"})
+# What every room may use: the version, the place of the bundled files, how to start a process of ours, Ctrl+C, and what
+# a folder of images is.
+COMMON = frozenset({"__init__", "resource_files", "own_processes", "interrupts", "image_folders"})
 # What the run directory holds, and nothing of those who start, follow or list runs.
 TRAINER_USES_OF_RUNS = frozenset(
     {

@@ -23,7 +23,7 @@ from gpu_studio.plan import (
     Plan,
     Training,
 )
-from gpu_studio.plan.catalogue import DATA, MODELS, OPTIMIZERS, SCHEDULES
+from gpu_studio.plan.catalogue import COLOURS, DATA, MODELS, OPTIMIZERS, SCHEDULES
 from gpu_studio.plan.keras_names import LOSSES, METRICS
 
 WHOLE = st.integers(-(2**63) + 1, 2**63 - 1)
@@ -72,7 +72,18 @@ DEVICES = st.builds(
 )
 OPTIONAL_TEXT = st.none() | TEXT
 MODEL = st.builds(Model, st.none() | texts(*MODELS), OPTIONAL_TEXT, OPTIONAL_TEXT, options())
-DATA_PART = st.builds(
+_SIDES = st.integers(1, 4096)
+FOLDERS = st.builds(
+    Data,
+    folder=st.sampled_from(["images/", "../pets", "~/ä b", "/data/train"]),
+    options=st.fixed_dictionaries(
+        {}, optional={"size": st.lists(_SIDES, min_size=2, max_size=2), "colours": st.sampled_from(sorted(COLOURS))}
+    ),
+    validation_fraction=st.floats(0, 0.9),
+    test_fraction=st.floats(0, 0.9),
+)
+"""Folders of images with which the rules see nothing wrong."""
+DATA_PART = FOLDERS | st.builds(
     Data, st.none() | texts(*DATA), OPTIONAL_TEXT, OPTIONAL_TEXT, OPTIONAL_TEXT, options(), FINITE, FINITE
 )
 MONITORS = texts("loss", "val_loss", "val_sparse_categorical_accuracy")

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fault_matrix import Fault
+from made_images import two_classes
 from training_runs import Finished, running, small_plan, trained
 
 from gpu_studio.plan import Data, Plan
@@ -89,6 +90,21 @@ def test_that_data_that_moved_since_the_launch_are_named_with_what_is_near(tmp_p
     assert failed.message == f"There is no data file {data}; did you mean {moved}?"
     assert failed.suggestions
     assert [event.seq for event in run.events] == list(range(len(run.events)))
+
+
+def test_that_a_folder_of_images_that_moved_since_the_launch_is_named_with_what_is_near(
+    tmp_path: Path, fault: Fault
+) -> None:
+    fault.is_about("images missing once the trainer looks for them", "failed; names the folder, and what is near")
+    folder = two_classes(tmp_path / "pets")
+    plan = dataclasses.replace(small_plan(), data=Data(folder=str(folder)))
+    with running(plan, tmp_path / "runs") as run:
+        moved = folder.rename(tmp_path / "pets-2")
+        with fault.noticed():
+            failed = failure(run.finish())
+    assert failed.kind == "data"
+    assert failed.message == f"The folder of images {folder} is not there; did you mean {moved}?"
+    assert [log.message for log in run.of(events.Log)] == [f"Reading the images in {folder}."]
 
 
 def small_plan_with_file(path: Path) -> Plan:

@@ -60,7 +60,34 @@ def test_that_a_folder_is_chosen_by_its_dialog(tab, held, qtbot, tmp_path: Path,
     [button] = [each for each in tab.findChildren(QWidget) if each.accessibleName() == "choose the folder of the data"]
     click(qtbot, button)
     assert held.plan.data == Data(folder=str(tmp_path))
-    assert "later version" in tab.form.sources["folder"].problem.text()
+    assert tab.form.sources["folder"].problem.text() == ""
+
+
+def test_that_the_options_of_a_folder_of_images_are_controls(tab, held, qtbot) -> None:
+    click(qtbot, tab.form.kinds.buttons["folder"])
+    assert "give the path of a folder with a folder of images for each class" in (
+        tab.form.sources["folder"].problem.text().lower()
+    )
+    type_in(qtbot, tab.form.sources["folder"].control, "pets/")
+    rows = tab.form.options.rows
+    assert list(rows) == ["size", "colours"]
+    type_in(qtbot, rows["size"].control, "32, 48")
+    qtbot.keyClicks(rows["colours"].control, "grey")
+    assert held.plan.data == Data(folder="pets/", options={"size": [32, 48], "colours": "grey"})
+    click(qtbot, rows["size"].back)
+    assert held.plan.data.options == {"colours": "grey"}
+    click(qtbot, tab.form.kinds.buttons["name"])
+    assert held.plan.data.options == {}
+    assert "size" not in tab.form.options.rows
+
+
+def test_that_an_option_that_no_folder_has_is_told_and_can_be_removed(tab, held, qtbot) -> None:
+    held.show(replace(a_plan(), data=Data(folder="pets", options={"size": [9], "shape": [1]})))
+    rows = tab.form.options.rows
+    assert "give a list of 2 whole numbers" in rows["size"].problem.text().lower()
+    assert "an image folder has size and colours" in rows["shape"].problem.text().lower()
+    click(qtbot, rows["shape"].back)
+    assert held.plan.data.options == {"size": [9]}
 
 
 def test_that_what_the_data_hold_is_told_and_changes_with_the_batch(tab, held) -> None:
@@ -73,6 +100,19 @@ def test_that_what_the_data_hold_is_told_and_changes_with_the_batch(tab, held) -
     assert "✔ Shapes out fit: the model gives 10, for 10 classes." in tab.lines.text
     held.show(replace(a_plan(), training=Training(batch_size=500)))
     assert "2 batches of 500 samples" in tab.lines.text
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("cats", "dogs"), "one of 2 classes (cats, dogs), int32"),
+        (tuple("abcdefgh"), "one of 8 classes (a, b, c, d, e, f and 2 more), int32"),
+        ((), "one of 10 classes, int32"),
+    ],
+)
+def test_that_classes_are_told_by_their_names(names: tuple[str, ...], words: str) -> None:
+    told = dict(data_lines(a_plan(), FOUR_CORES, replace(DIGITS, classes=len(names) or 10, class_names=names)))
+    assert told["a target"] == words
 
 
 def test_that_data_that_are_not_here_yet_say_so() -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpu_studio.plan.catalogue import DATA, MODELS, DataEntry, ModelEntry
+from gpu_studio.plan.catalogue import COLOURS, DATA, IMAGES, MODELS, DataEntry, ModelEntry, data_entry
 from gpu_studio.plan.limits import DATA_LIMITS
 from gpu_studio.plan.machine import MIB, Machine
 from gpu_studio.plan.options import Entry
@@ -33,11 +33,14 @@ def data_source(plan: Plan) -> Iterator[Problem]:
     """The data have one source, and options that this source has."""
     data = plan.data
     sources = {"name": data.name, "file": data.file, "folder": data.folder, "python": data.python}
-    yield from _one_source("data", sources, f'name one of {listed(DATA, "or")}, or give file = "data.npz"')
-    if data.python is None:
+    advice = f'name one of {listed(DATA, "or")}, or give file = "data.npz" or folder = "images/"'
+    yield from _one_source("data", sources, advice)
+    if data.name is None and data.folder is not None and data.python is None:
+        yield from IMAGES.problems("data.options", data.options)
+    elif data.python is None:
         yield from _built_in("data", data.name, data.options, DATA)
     yield from _file("data", data.file, ".npz", "NumPy arrays x_train and y_train, or x and y, saved by numpy.savez")
-    yield from _later("data.folder", data.folder, 'save the pictures as arrays and give file = "data.npz"')
+    yield from _folder("data", data.folder, "a folder with a folder of images for each class")
     yield from _python("data", data.python, "data.py:load")
 
 
@@ -47,8 +50,8 @@ def fractions(plan: Plan) -> Iterator[Problem]:
 
 
 def model_meets_data(plan: Plan) -> Iterator[Problem]:
-    """A built-in model is not given built-in data that it certainly cannot learn."""
-    model, data = MODELS.get(plan.model.name or ""), DATA.get(plan.data.name or "")
+    """A built-in model is not given data of a known kind that it certainly cannot learn."""
+    model, data = MODELS.get(plan.model.name or ""), data_entry(plan.data)
     if model is None or data is None:
         return
     shape = shape_of(data, plan.data.options)
@@ -87,10 +90,13 @@ def synthetic_fits(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
 
 
 def shape_of(data: DataEntry, options: Mapping[str, Any]) -> tuple[int, ...] | None:
-    """The shape of one sample of built-in data; None while its options are wrong."""
+    """The shape of one sample of data of a known kind; None while its options are wrong."""
     if data.shape is not None:
         return data.shape
-    return None if data.problems("", options) else tuple(data.values(options)["shape"])
+    if data.problems("", options):
+        return None
+    values = data.values(options)
+    return (*values["size"], COLOURS[values["colours"]]) if data is IMAGES else tuple(values["shape"])
 
 
 def _wrong_task(data: DataEntry) -> str:
@@ -101,7 +107,7 @@ def _wrong_task(data: DataEntry) -> str:
 
 
 def _reads(model: ModelEntry, shape: tuple[int, ...]) -> bool:
-    """Whether the model can read samples of this shape that hold measured numbers, as all built-in data do."""
+    """Whether the model can read samples of this shape that hold measured numbers, as all data of a known kind do."""
     if model.reads_tokens and len(shape) == 1:
         return False
     return (not model.ranks or len(shape) in model.ranks) and min(shape[:2]) >= model.smallest_side
@@ -133,13 +139,13 @@ def _file(part: str, file: str | None, suffix: str, what: str) -> Iterator[Probl
         yield Problem(f"{part}.file", shown(file), f"give the path of a {suffix} file: {what}")
 
 
+def _folder(part: str, folder: str | None, what: str) -> Iterator[Problem]:
+    if folder is not None and not (folder and folder.isprintable()):
+        yield Problem(f"{part}.folder", shown(folder), f"give the path of {what}")
+
+
 def _python(part: str, function: str | None, example: str) -> Iterator[Problem]:
     """Options go with it, whatever they are: only the function itself knows what it takes."""
     if function is not None and reference(function) is None:
         advice = f'write the file and the name of a function in it, as "{example}"'
         yield Problem(f"{part}.python", shown(function), advice)
-
-
-def _later(field: str, value: str | None, advice: str) -> Iterator[Problem]:
-    if value is not None:
-        yield Problem(field, shown(value), f"this source comes with a later version of GPU Studio; until then {advice}")

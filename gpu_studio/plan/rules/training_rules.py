@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpu_studio.plan.catalogue import DATA, OPTIMIZERS, SCHEDULES
+from gpu_studio.plan.catalogue import OPTIMIZERS, SCHEDULES, data_entry
 from gpu_studio.plan.keras_names import (
     AUTO_METRICS,
     LOSSES,
@@ -79,8 +79,8 @@ def loss_and_metrics(plan: Plan) -> Iterator[Problem]:
 
 
 def fit_the_data(plan: Plan) -> Iterator[Problem]:
-    """The loss and the metrics are made for what built-in data hold: classes, or numbers."""
-    data = DATA.get(plan.data.name or "")
+    """The loss and the metrics are made for what the data are known to hold: classes, or numbers."""
+    data = data_entry(plan.data)
     if data is None:
         return
     training = plan.training
@@ -124,7 +124,7 @@ def _results(metric: Named, plan: Plan) -> list[str]:
     """What a metric is called in the results; for `auto` with data of one's own there are several candidates."""
     if metric.name != "auto":
         return [result_name(metric.name)]
-    data = DATA.get(plan.data.name or "")
+    data = data_entry(plan.data)
     return [AUTO_METRICS[data.task]] if data else list(AUTO_METRICS.values())
 
 

@@ -22,7 +22,7 @@ from gpu_studio.runs.events import Model
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.questions.ask import ask
 from gpu_studio.runs.questions.own_code import files_of_code, refuse_unless_allowed
-from gpu_studio.runs.questions.plan_question import stamps
+from gpu_studio.runs.questions.plan_question import files_of_data, stamps
 from gpu_studio.runs.results.evaluations import Evaluation
 from gpu_studio.runs.resume import ResumeError, named
 from gpu_studio.runs.state import is_live
@@ -115,7 +115,7 @@ def _about(run: RunDirectory, checkpoint: SavedCheckpoint) -> dict[str, Any]:
         "precision": model.precision if model else "float32",
         # What a device has held in training, gradients and all, it holds in an evaluation.
         "batch": max(model.replica_batches, default=plan.training.batch_size) if model else plan.training.batch_size,
-        "files": stamps(weights, plan.model.file, plan.data.file, *files_of_code(plan, run.path)),
+        "files": stamps(weights, plan.model.file, *files_of_data(plan), *files_of_code(plan, run.path)),
     }
 
 

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio import plan as plans
+from gpu_studio.image_folders import watched_folders
 from gpu_studio.runs.questions.ask import ask, kept
 from gpu_studio.runs.questions.own_code import files_of_code, refuse_unless_allowed
-from gpu_studio.runs.relocation import with_absolute_files
+from gpu_studio.runs.relocation import absolute, with_absolute_files
 from gpu_studio.runs.sources import consent_needed
 
 Told = Callable[[dict[str, Any]], None]
@@ -28,7 +29,7 @@ def data_question(plan: plans.Plan, base: Path) -> dict[str, Any]:
     """What the data depend on; relative file names start at `base`."""
     plan = with_absolute_files(plan, base.absolute())
     asked = replace(_blank(), data=plan.data, training=plans.Training(seed=plan.training.seed))
-    return {"plan": plans.dumps(asked), "files": stamps(plan.data.file, *files_of_code(asked, base))}
+    return {"plan": plans.dumps(asked), "files": stamps(*files_of_data(plan), *files_of_code(asked, base))}
 
 
 def model_question(plan: plans.Plan, base: Path, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,8 +100,18 @@ def _blank() -> plans.Plan:
     return plans.Plan(name="question")
 
 
+def files_of_data(plan: plans.Plan) -> list[str]:
+    """The file that the data of `plan` are in, or the folder and the folders of its classes; by absolute paths.
+
+    An image that is written anew under its old name is not noticed: the times of 100,000 of them are not asked for.
+    """
+    data = plan.data
+    folders = watched_folders(absolute(data.folder, Path())) if data.folder else []
+    return [*filter(None, [data.file]), *map(str, folders)]
+
+
 def stamps(*names: str | None) -> dict[str, list[int]]:
-    """Size and time of the last change, in ns, of each file that is there."""
+    """Size and time of the last change, in ns, of each file and folder that is there."""
     stamps = {}
     for name in filter(None, names):
         try:

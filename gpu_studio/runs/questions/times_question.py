@@ -12,7 +12,7 @@ from gpu_studio import plan as plans
 from gpu_studio.plan import LogicalDevice
 from gpu_studio.runs.questions.ask import ask
 from gpu_studio.runs.questions.own_code import files_of_code, refuse_unless_allowed
-from gpu_studio.runs.questions.plan_question import of_the_step, stamps
+from gpu_studio.runs.questions.plan_question import files_of_data, of_the_step, stamps
 from gpu_studio.runs.relocation import with_absolute_files
 
 TIMEOUT = 900.0
@@ -36,7 +36,7 @@ def times_question(plan: plans.Plan, base: Path, devices: Sequence[LogicalDevice
     return {
         "plan": plans.dumps(asked),
         "base": str(base.absolute()),
-        "files": stamps(plan.model.file, plan.data.file, *files_of_code(plan, base)),
+        "files": stamps(plan.model.file, *files_of_data(plan), *files_of_code(plan, base)),
         "devices": sorted(first.values()),
         "wanted": ["layers", "links", "share", "held"],
     }

@@ -1,4 +1,7 @@
-"""Which data does a plan name? Their shapes, how many there are, and the first few of them. Ours need no TensorFlow."""
+"""Which data does a plan name? Their shapes, how many there are, and the first few of them.
+
+Built-in data and `.npz` files need no TensorFlow. Of a folder of images only those are decoded that are shown.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio import plan as plans
-from gpu_studio.placement.data_facts import DataFacts
+from gpu_studio.placement.data_facts import PREVIEWED, DataFacts
 from gpu_studio.placement.plan_facts import PlanFacts, encoded
 from gpu_studio.plan.catalogue import DATA
 from gpu_studio.trainer.answers.checkpoint import HOST
+from gpu_studio.trainer.answers.images import image_facts
 from gpu_studio.trainer.answers.modesty import be_modest
 from gpu_studio.trainer.answers.preview import previewed
 from gpu_studio.trainer.data import Dataset, Split, cache, load_data
@@ -37,8 +41,8 @@ def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict
     """The data of the plan in `about`, and whether that holds as long as the plan and its files stay as they are."""
     be_modest()
     plan = plans.loads(about["plan"])
-    if plan.data.python:
-        settle(replace(plan, devices=HOST))  # it may well import TensorFlow, and no card is to be taken for a look
+    if plan.data.python or plan.data.folder:
+        settle(replace(plan, devices=HOST))  # TensorFlow may well be imported, and no card is to be taken for a look
     progress("reading the data")
     cache._download = _no_download  # type: ignore[assignment]  # noqa: SLF001 (this process only looks)
     try:
@@ -52,6 +56,8 @@ def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict
 
 
 def _looked_at(data: plans.Data, seed: int) -> DataFacts:
+    if data.folder is not None and data.file is None:
+        return image_facts(data, seed)
     count = data.options.get("samples", 0)
     if data.name not in _MADE_UP or not isinstance(count, int) or count <= _ENOUGH:
         return facts_of(load_data(data, seed, Path()))
@@ -83,7 +89,8 @@ def facts_of(dataset: Dataset) -> DataFacts:
         y_dtype=train.y.dtype.name,
         largest_token=max(int(split.x.max()) for split in there) if dataset.tokens else None,
         bytes=sum(split.x.nbytes + split.y.nbytes for split in there),
-        preview=previewed(train),
+        preview=previewed(train, dataset.class_names),
+        class_names=dataset.class_names[:PREVIEWED],
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import islice
+
 import numpy as np
 
 from gpu_studio.placement.data_facts import PREVIEWED, ROW, Sample
@@ -11,24 +14,28 @@ _SIDE = 96
 """Pixels of a previewed picture's longer side, at most: what is larger is thinned out."""
 
 
-def previewed(split: Split) -> tuple[Sample, ...]:
-    """The first samples of the split; of classes, those that show as many classes as there is room for come first."""
-    places = _varied(split.y)
-    x, labels = split.x[places], [_label(split.y[place]) for place in places]
+def previewed(split: Split, class_names: Sequence[str] = ()) -> tuple[Sample, ...]:
+    """The first samples of the split; of classes, those that show as many classes as there is room for come first.
+
+    The targets are told by their `class_names` where there are any.
+    """
+    places = varied(split.y)
+    x, labels = split.seen(places), [_label(split.y[place], class_names) for place in places]
     if _is_image(x):
         return tuple(_picture(image, label) for image, label in zip(_bytes(x), labels, strict=True))
     rows = x.reshape(len(x), -1)[:, :ROW]
     return tuple(Sample(label, row=tuple(map(float, row))) for row, label in zip(rows, labels, strict=True))
 
 
-def _varied(y: Array) -> list[int]:
-    """Places of samples with as many different class ids as possible, each id's first sample first."""
+def varied(y: Array) -> list[int]:
+    """Places of samples with as many different class ids as possible: the classes take turns."""
     if not np.issubdtype(y.dtype, np.integer):
         return list(range(min(PREVIEWED, len(y))))
-    _, firsts = np.unique(y, return_index=True)
-    # No more than it takes to fill up, so that a million samples are not sorted for twelve of them.
-    others = [place for place in range(min(len(y), 2 * PREVIEWED)) if place not in set(firsts)]
-    return [int(place) for place in [*firsts, *others][:PREVIEWED]]
+    order = np.argsort(y, kind="stable")
+    _, firsts, counts = np.unique(y[order], return_index=True, return_counts=True)
+    classes = list(zip(firsts[:PREVIEWED], counts[:PREVIEWED], strict=True))
+    turns = (order[first + turn] for turn in range(PREVIEWED) for first, count in classes if turn < count)
+    return [int(place) for place in islice(turns, PREVIEWED)]
 
 
 def _is_image(x: Array) -> bool:
@@ -49,6 +56,8 @@ def _picture(image: Array, label: str) -> Sample:
     return Sample(label, image.tobytes(), height, width, channels)
 
 
-def _label(target: Array) -> str:
+def _label(target: Array, class_names: Sequence[str]) -> str:
     value = np.asarray(target).reshape(-1)[0]
-    return str(int(value)) if np.issubdtype(value.dtype, np.integer) else f"{float(value):.4g}"
+    if not np.issubdtype(value.dtype, np.integer):
+        return f"{float(value):.4g}"
+    return class_names[int(value)] if class_names else str(int(value))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from gpu_studio.plan.catalogue import DATA
 from gpu_studio.plan.values import Data
 from gpu_studio.trainer.data.cifar import cifar10
 from gpu_studio.trainer.data.digits import digits
+from gpu_studio.trainer.data.image_folder import read_folder
 from gpu_studio.trainer.data.mnist import fashion_mnist, mnist
 from gpu_studio.trainer.data.npz import read_npz
 from gpu_studio.trainer.data.python_data import python_data
@@ -33,38 +33,39 @@ _BUILT_IN: dict[str, Callable[..., Sources]] = {
 
 
 def load_data(data: Data, seed: int, base: Path) -> Dataset:
-    """The data of a plan, split by `seed`; a file's path is relative to `base`, the plan's folder.
+    """The data of a plan, split by `seed`; paths of files and folders are relative to `base`, the plan's folder.
 
     Raises DataError with what to do if the data cannot be had or are not what training needs.
     """
-    name, (whole, test) = _source(data, seed, base)
+    name, (whole, test), class_names = _source(data, seed, base)
     training, validation, test = cut(whole, test, data.test_fraction, data.validation_fraction, seed)
     values = bool(np.issubdtype(whole.y.dtype, np.floating))
     splits = [split for split in (training, validation, test) if split is not None]
     classes = None if values else _classes(data, name, splits)
-    return Dataset(name, training, validation, test, "values" if values else "classes", classes)
+    return Dataset(name, training, validation, test, "values" if values else "classes", classes, class_names)
 
 
-def _source(data: Data, seed: int, base: Path) -> tuple[str, Sources]:
+def _source(data: Data, seed: int, base: Path) -> tuple[str, Sources, tuple[str, ...]]:
+    """What the data are called, their samples, and the names of their classes where they have any."""
     if data.file is not None:
         path = base / Path(data.file).expanduser()
-        return path.name, read_npz(path)
+        return path.name, read_npz(path), ()
+    if data.folder is not None:
+        folder = base / Path(data.folder).expanduser()
+        names, sources = read_folder(folder, data.options)
+        return folder.name, sources, names
     if data.python is not None:
-        return python_data(data.python, data.options, seed, base)
+        return *python_data(data.python, data.options, seed, base), ()
     if data.name in _BUILT_IN:
-        return data.name, _BUILT_IN[data.name](**DATA[data.name].values(data.options))
+        return data.name, _BUILT_IN[data.name](**DATA[data.name].values(data.options)), ()
+    unknown = "an empty data part" if data.name is None else f'name = "{data.name}"'
     raise DataError(
-        f"This version of GPU Studio reads built-in data, .npz files and Python functions, not {_shown(data)}.",
+        f"GPU Studio reads built-in data, .npz files, folders of images and Python functions, not {unknown}.",
         [
             f"Set data.name to one of {', '.join(_BUILT_IN)}.",
-            "Save your own data as an .npz file and name it in data.file.",
+            "Save your own data as an .npz file and name it in data.file, or name a folder of images in data.folder.",
         ],
     )
-
-
-def _shown(data: Data) -> str:
-    given: dict[str, Any] = {"name": data.name, "folder": data.folder}
-    return ", ".join(f'{key} = "{value}"' for key, value in given.items() if value is not None) or "an empty data part"
 
 
 def _classes(data: Data, name: str, splits: list[Split]) -> int:

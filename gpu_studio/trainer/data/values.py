@@ -17,12 +17,18 @@ Images = NDArray[np.float32]
 class Split:
     """Samples and their targets; the first axis of both counts the samples.
 
-    `x` is float32, images scaled to 0…1 with a channel axis, or int32 token ids of shape (samples, length).
+    `x` is float32, images scaled to 0…1 with a channel axis, or int32 token ids of shape (samples, length). Images from
+    files stay uint8, a quarter of that, until they are wanted: what a model is given of them is `seen`.
     `y` is int32 class ids of shape (samples,), or float32 values of shape (samples, 1).
     """
 
     x: Array
     y: Array
+
+    def seen(self, rows: Any) -> Array:
+        """The samples in these rows (anything that NumPy takes for them) as a model sees them: no bytes, but 0…1."""
+        taken: Array = self.x[rows]
+        return taken / np.float32(255) if taken.dtype == np.uint8 else taken
 
     def __len__(self) -> int:
         return len(self.x)
@@ -32,7 +38,8 @@ class Split:
 class Dataset:
     """Everything that a run trains, validates and tests on. A split that the plan leaves out is None.
 
-    `classes` is the number of classes (the largest class id + 1); None where `task` is "values".
+    `classes` is the number of classes (the largest class id + 1); None where `task` is "values". `class_names` are what
+    they are called, empty where they have no names.
     """
 
     name: str
@@ -41,6 +48,7 @@ class Dataset:
     test: Split | None
     task: Task
     classes: int | None
+    class_names: tuple[str, ...] = ()
 
     @property
     def sample_shape(self) -> tuple[int, ...]:
@@ -50,7 +58,7 @@ class Dataset:
     @property
     def tokens(self) -> bool:
         """Whether a sample is a row of token ids rather than of measured values."""
-        return bool(np.issubdtype(self.train.x.dtype, np.integer))
+        return self.train.x.dtype != np.uint8 and bool(np.issubdtype(self.train.x.dtype, np.integer))
 
     @property
     def outputs(self) -> int:

@@ -63,5 +63,5 @@ def ends_in_logits(model: keras.Model, dataset: Dataset) -> bool:
 
 
 def _are_shares(model: keras.Model, dataset: Dataset) -> bool:
-    given = np.asarray(keras.ops.convert_to_numpy(model(dataset.train.x[:_FEW], training=False)), np.float64)
+    given = np.asarray(keras.ops.convert_to_numpy(model(dataset.train.seen(slice(_FEW)), training=False)), np.float64)
     return bool(np.all(given >= 0) and np.allclose(given.sum(axis=-1), 1, atol=_NEAR))

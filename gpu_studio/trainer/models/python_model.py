@@ -40,7 +40,7 @@ def python_model(text: str, options: Mapping[str, Any], dataset: Dataset, base: 
 
 
 def _as_graph(made: keras.Model, dataset: Dataset) -> keras.Model:
-    samples = dataset.train.x[:1]
+    samples = dataset.train.seen(slice(1))
     if isinstance(made, keras.Sequential):
         if not made.built:
             made.build((None, *dataset.sample_shape))

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_images import put, two_classes
 
 from gpu_studio.placement.data_facts import PREVIEWED, DataFacts
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
 from gpu_studio.plan import Data, Plan
 from gpu_studio.runs.questions.ask import ask
 from gpu_studio.runs.questions.plan_question import data_question
-from gpu_studio.trainer.answers.data import announced
+from gpu_studio.trainer.answers.data import announced, facts_of
 from gpu_studio.trainer.answers.preview import previewed
 from gpu_studio.trainer.data import Split, load_data
 
@@ -57,9 +59,26 @@ def test_that_values_are_told_as_values(tmp_path) -> None:
     assert line.largest_token is None
 
 
+@pytest.mark.usefixtures("warm_asker")
+def test_that_a_folder_of_images_is_told_by_its_classes_and_counted_as_training_gets_it(tmp_path) -> None:
+    folder = two_classes(tmp_path / "shades", 40)
+    asked = Data(folder="shades/", options={"size": [6, 4]}, test_fraction=0.13, validation_fraction=0.07)
+    whole = facts_of(load_data(asked, 0, tmp_path))
+    put(folder, {"light/39.png": b"no image"})  # not shown: whether it can be decoded, the run finds out
+    shades = facts(asked, tmp_path)
+    assert shades == replace(whole, preview=shades.preview, x_dtype="float32")
+    assert (shades.class_names, shades.x_shape, shades.samples) == (("dark", "light"), (6, 4, 3), 80)
+    assert [sample.label for sample in shades.preview] == ["dark", "light"] * (PREVIEWED // 2)
+    first, second = (sample.image for sample in shades.preview[:2])
+    assert first is not None
+    assert second is not None
+    assert (len(first), max(first) < 40, min(second) > 200) == (6 * 4 * 3, True, True)
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [
+        (Data(folder="nowhere"), "The folder of images"),
         (Data(file="nowhere.npz"), "There is no data file"),
         (Data(python="data.py:load"), "There is no Python file"),
         (Data(), "an empty data part"),

@@ -96,7 +96,6 @@ def test_that_samples_of_a_single_class_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (Data(folder="images/"), 'not folder = "images/"'),
         (Data(name="imagenet"), 'not name = "imagenet"'),
         (Data(), "not an empty data part"),
     ],

@@ -12,6 +12,9 @@ from gpu_studio.ui.models.plain_table import PlainTable
 from gpu_studio.ui.models.plan.layers_model import shape_in_words
 from gpu_studio.ui.units import number, plural
 
+_NAMED = 6
+"""Names of classes that a line has room for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Batches:
@@ -49,8 +52,16 @@ def data_in_short(data: DataFacts) -> str:
 def target_in_words(data: DataFacts) -> str:
     """What is to be learnt of a sample."""
     if data.task == "classes":
-        return f"one of {number(data.classes or 0)} classes, {data.y_dtype}"
+        return f"one of {number(data.classes or 0)} classes{_named(data)}, {data.y_dtype}"
     return f"{shape_in_words(data.y_shape)}, {data.y_dtype}"
+
+
+def _named(data: DataFacts) -> str:
+    """What the classes are called, as far as that can be read in a line."""
+    if not data.class_names:
+        return ""
+    more = (data.classes or 0) - len(data.class_names[:_NAMED])
+    return f" ({', '.join(data.class_names[:_NAMED])}{f' and {number(more)} more' if more else ''})"
 
 
 def meeting(data: DataFacts, graph: ModelGraph) -> tuple[tuple[bool, str], ...]:

@@ -13,8 +13,8 @@ from gpu_studio.runs.sources import ConsentProblem, consent_needed, file_problem
 
 
 def names_files(plan: Plan) -> bool:
-    """Whether there are files, outside of the plan, that it needs."""
-    return any((plan.model.file, plan.data.file, plan.model.python, plan.data.python))
+    """Whether there are files or folders, outside of the plan, that it needs."""
+    return any((plan.model.file, plan.data.file, plan.data.folder, plan.model.python, plan.data.python))
 
 
 def not_allowed(plan: Plan, base: Path) -> tuple[Path, ...]:

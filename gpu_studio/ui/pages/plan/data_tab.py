@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gpu_studio.placement.data_facts import DataFacts
-from gpu_studio.plan.catalogue import DATA
+from gpu_studio.plan.catalogue import DATA, IMAGES
 from gpu_studio.plan.limits import DATA_LIMITS
 from gpu_studio.ui.models.plan.data_words import RowsModel, data_lines, meeting
 from gpu_studio.ui.models.plan.plan_facts import FactsReader
@@ -33,7 +33,11 @@ SOURCES = {
         ask_for_file("Choose NumPy arrays", "NumPy arrays (*.npz);;All files (*)"),
     ),
     "folder": Source(
-        "Image folder", "folder", "a folder with a folder of images for each class", ask_for_folder("Choose a folder")
+        "Image folder",
+        "folder",
+        "a folder with a folder of images for each class",
+        ask_for_folder("Choose a folder with a folder of images for each class"),
+        IMAGES,
     ),
     "python": Source(
         "Python function",

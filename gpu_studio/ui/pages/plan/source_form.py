@@ -31,13 +31,15 @@ Ask = Callable[[QWidget, str], str]
 class Source:
     """A kind of source: the word on its button, what its field is called, and what to write there.
 
-    `ask` opens a dialog that starts in a folder and gives a path, empty if none was chosen.
+    `ask` opens a dialog that starts in a folder and gives a path, empty if none was chosen. `entry` has the options of
+    a kind that has the same whatever it names.
     """
 
     word: str
     label: str
     help: str
     ask: Ask | None = None
+    entry: Entry | None = None
 
 
 class SourceForm(Form):
@@ -54,6 +56,7 @@ class SourceForm(Form):
     ) -> None:
         super().__init__("", parent)
         self._part, self._entries = part, entries
+        self._of_kinds = {key: source.entry for key, source in sources.items() if source.entry is not None}
         self._base: Path | None = None
         self.kinds = Segments(f"source of the {part}", {key: source.word for key, source in sources.items()})
         kind = Field(
@@ -93,7 +96,9 @@ class SourceForm(Form):
         hint = self.sources["name"].hint
         if hint.text() != (words := entry.help if entry else ""):
             hint.setText(words)
-        self.options.show_options(view, entry.options if entry else ())
+        given = given_sources(view.plan, self._part)
+        known = entry or (self._of_kinds.get(given[0]) if len(given) == 1 else None)
+        self.options.show_options(view, known.options if known else ())
 
     def _given(self, plan: Plan) -> str | None:
         given = given_sources(plan, self._part)

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from gpu_studio.plan import Data, Model, Problem
-from gpu_studio.plan.catalogue import DATA, MODELS, OPTIMIZERS
+from gpu_studio.plan.catalogue import MODELS, OPTIMIZERS, data_entry
 from gpu_studio.plan.limits import TRAINING_LIMITS
 from gpu_studio.plan.problems import shown
 from gpu_studio.ui.models.plan.data_words import data_in_short
@@ -147,7 +147,8 @@ def data_in_words(data: Data) -> tuple[str, str]:
     """The data's name, and its options or what they are."""
     name = data.name or data.file or data.folder or data.python or "no data"
     options = ", ".join(f"{key} {shown(value)}" for key, value in data.options.items())
-    return name, options or (DATA[name].help if name in DATA else "")
+    known = data_entry(data)
+    return name, options or (known.help if known else "")
 
 
 def _whole(name: str) -> WholeNumber:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpu_studio.plan import EarlyStopping, Named, Plan
-from gpu_studio.plan.catalogue import DATA
+from gpu_studio.plan.catalogue import data_entry
 from gpu_studio.plan.keras_names import METRICS_OF, keras_name
 
 
@@ -63,7 +63,7 @@ def stop_early(plan: Plan, on: bool) -> Plan:
 def _next_metric(plan: Plan) -> str:
     if not plan.training.metrics:
         return "auto"
-    data = DATA.get(plan.data.name or "")
+    data = data_entry(plan.data)
     fitting = METRICS_OF[data.task] if data else (*METRICS_OF["classes"], *METRICS_OF["values"])
     # `auto` stands for the first that fits.
     taken = {fitting[0] if each.name == "auto" else keras_name(each.name, fitting) for each in plan.training.metrics}

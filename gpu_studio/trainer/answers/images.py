@@ -1,0 +1,52 @@
+"""A look into a folder of images: all are counted, and only those decoded that are shown."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import psutil
+
+from gpu_studio import plan as plans
+from gpu_studio.placement.data_facts import PREVIEWED, DataFacts
+from gpu_studio.trainer.answers.preview import previewed, varied
+from gpu_studio.trainer.data.image_files import ImageFiles, images_in
+from gpu_studio.trainer.data.image_folder import check_room, class_names, sample_shape
+from gpu_studio.trainer.data.splits import split_indices
+from gpu_studio.trainer.data.values import Array, Split
+
+
+def image_facts(data: plans.Data, seed: int) -> DataFacts:
+    """The facts of the folder that `data` names, by an absolute path. Raises DataError as a run of them would.
+
+    An image that cannot be decoded is found by the run, unless it is among those that are shown.
+    """
+    folder = Path(data.folder or "").expanduser()
+    found, shape = images_in(folder), sample_shape(data.options)
+    check_room(found, shape, psutil.virtual_memory().available)
+    test_fraction = data.test_fraction if found.test is None else 0.0
+    training, validation, held = split_indices(len(found.train), test_fraction, data.validation_fraction, seed)
+    test = len(held) if found.test is None else len(found.test)
+    samples, names, y = len(found.train) + (test if found.test is not None else 0), class_names(found), found.train.y
+    return DataFacts(
+        name=folder.name,
+        task="classes",
+        classes=len(names),
+        train=len(training),
+        validation=len(validation),
+        test=test,
+        x_shape=shape,
+        x_dtype="float32",
+        y_dtype=y.dtype.name,
+        bytes=samples * (math.prod(shape) + y.itemsize),
+        preview=previewed(_shown(found.train, training, shape), names),
+        class_names=names[:PREVIEWED],
+    )
+
+
+def _shown(files: ImageFiles, training: Array, shape: tuple[int, int, int]) -> Split:
+    """Those of the training samples that are shown."""
+    from gpu_studio.trainer.data.image_reading import read_images
+
+    places = training[varied(files.y[training])]
+    return Split(read_images([files.paths[place] for place in places], shape), files.y[places])

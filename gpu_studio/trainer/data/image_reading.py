@@ -1,0 +1,82 @@
+"""Images as arrays: decoded, brought to one size and to the colours wanted, by TensorFlow.
+
+As `export` writes it into scripts: whoever changes the one changes the other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from gpu_studio.trainer.data.image_headers import check_header, damaged, unreadable
+from gpu_studio.trainer.data.values import Array
+from gpu_studio.trainer.errors import DataError
+
+_BATCH = 64
+
+
+def read_images(paths: Sequence[str], shape: tuple[int, int, int]) -> Array:
+    """The images in the order of their paths: uint8 (n, height, width, channels).
+
+    Of a GIF it is the first frame; what is transparent is taken as it is without that. Pictures are stretched to the
+    size, antialiased. Raises DataError naming the first file that is no image, too large, cut off or damaged.
+    """
+    for path in paths:
+        check_header(path)
+    x = np.empty((len(paths), *shape), np.uint8)
+    with tf.device("CPU:0"):
+        names = tf.data.Dataset.from_tensor_slices([os.fsencode(path) for path in paths])
+        decode = tf.autograph.experimental.do_not_convert(lambda path: _decoded(path, shape))
+        images = names.map(decode, num_parallel_calls=_cores(), deterministic=True).batch(_BATCH)
+        _fill(x, images.with_options(_options()), paths)
+    return x
+
+
+def _fill(x: Array, images: tf.data.Dataset, paths: Sequence[str]) -> None:
+    first = 0
+    try:
+        for batch in images.as_numpy_iterator():
+            x[first : first + len(batch)] = batch
+            first += len(batch)
+    except tf.errors.OpError as error:
+        raise _culprit(paths[first : first + _BATCH], error) from error
+
+
+def _decoded(path: Any, shape: tuple[int, int, int]) -> Any:
+    """The bytes of an image, uint8 (height, width, channels)."""
+    height, width, channels = shape
+    image = tf.io.decode_image(tf.io.read_file(path), expand_animations=False)
+    image = tf.image.resize(tf.ensure_shape(image, [None, None, None]), (height, width), antialias=True)
+    # Grey images have one channel, or two with what is transparent; colours then four. Of a small image that is cheap.
+    colours = tf.where(tf.shape(image)[2] < 3, [0, 0, 0], [0, 1, 2])
+    image = tf.gather(image, colours, axis=2)
+    if channels == 1:
+        image = tf.image.rgb_to_grayscale(image)
+    return tf.cast(tf.round(image), tf.uint8)
+
+
+def _culprit(paths: Sequence[str], error: Exception) -> DataError:
+    """Which of these could not be read, and why."""
+    for path in paths:
+        try:
+            tf.io.decode_image(tf.io.read_file(os.fsencode(path)), expand_animations=False)
+        except tf.errors.InvalidArgumentError:
+            return damaged(path)
+        except tf.errors.OpError as why:
+            return unreadable(path, why.message)
+    return DataError(f"An image of these cannot be read: {paths[0]} … {paths[-1]}: {error}", ["Look at them."])
+
+
+def _options() -> tf.data.Options:
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    return options
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

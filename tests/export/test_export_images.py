@@ -1,0 +1,53 @@
+"""A script reads a folder of images as a run does, byte for byte, and trains on it to the same losses."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from exported_scripts import run_script, write_script
+from made_images import JPEG, bmp, gif, plain, png, put, two_classes
+from training_runs import small_plan, trained
+
+from gpu_studio.runs import events
+from gpu_studio.trainer.data import load_data
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+
+CLOSE = 1e-5
+LOADING = "    parts = load_data()\n"
+SAVING = '    np.savez("read.npz", *[each for part in parts for each in part])\n'
+
+
+def some_images(folder: Path) -> Path:
+    """Images in every format, among files that are none, with a test split."""
+    noise = np.random.default_rng(0).integers(0, 256, (40, 30, 3), np.uint8)
+    two_classes(folder / "train")
+    put(folder / "train", {"dark/a.JPG": JPEG, "light/b.bmp": bmp(noise), "light/c.gif": gif((9, 8, 7), (0, 0, 0))})
+    put(folder / "train", {"dark/Thumbs.db": b"", "dark/.hidden.png": b"", ".git/x": b""})
+    return put(folder, {"test/light/d.png": png(noise), "test/light/e.png": png(plain(250, 9)), "readme.txt": b""})
+
+
+def test_that_a_script_reads_and_trains_what_the_run_does(tmp_path: Path) -> None:
+    folder = some_images(tmp_path / "images")
+    options = 'data.options={ size = [12, 10], colours = "grey" }'
+    plan = small_plan("model.name=cnn", f"data.folder={folder}", options, "training.batch_size=7")
+    script = write_script(plan, tmp_path)
+    script.write_text(script.read_text().replace(LOADING, LOADING + SAVING))
+    with ThreadPoolExecutor(2) as pool:
+        printing, running = pool.submit(run_script, script, dict(os.environ)), pool.submit(trained, plan, tmp_path)
+        printed, run = printing.result(), running.result()
+    assert printed.code == 0, printed.output
+    assert run.code == 0, run.log
+    told = [*run.epochs, run.one(events.Finished).metrics]
+    for mine, theirs in zip([*printed.epochs, printed.test], told, strict=True):
+        assert mine == pytest.approx(theirs, rel=CLOSE, abs=CLOSE)
+    dataset = load_data(plan.data, plan.training.seed, tmp_path)
+    splits = [split for split in (dataset.train, dataset.validation, dataset.test) if split is not None]
+    with np.load(tmp_path / "read.npz") as read:
+        mine, theirs = [read[name] for name in read.files], [each for split in splits for each in (split.x, split.y)]
+    for one, other in zip(mine, theirs, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -1,0 +1,118 @@
+"""Images as TensorFlow decodes them: every format to the same bytes, to one size; the first bad one is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_images import COLOUR, JPEG, JPEG_COLOUR, bmp, gif, plain, png, put, two_classes
+
+from gpu_studio.plan import Data
+from gpu_studio.trainer.data import Dataset, load_data
+from gpu_studio.trainer.data.values import Array
+from gpu_studio.trainer.errors import DataError
+
+pytestmark = pytest.mark.slow
+
+GREY = 99
+FORMATS = {
+    "colours.png": (png(plain(*COLOUR)), COLOUR),
+    "grey.PNG": (png(plain(GREY)), (GREY,) * 3),
+    "transparent.png": (png(plain(*COLOUR, 7)), COLOUR),
+    "grey and transparent.png": (png(plain(GREY, 7)), (GREY,) * 3),
+    "photograph.jpg": (JPEG, JPEG_COLOUR),
+    "24 bits.bmp": (bmp(plain(*COLOUR)), COLOUR),
+    "32 bits.bmp": (bmp(plain(*COLOUR), bits=32), COLOUR),
+    "still.gif": (gif(COLOUR), COLOUR),
+    "moving.gif": (gif(COLOUR, (0, 0, 0)), COLOUR),
+    "of another kind.png": (JPEG, JPEG_COLOUR),
+}
+
+
+def read(folder: Path, names: Iterable[str], shape: tuple[int, int, int]) -> Array:
+    from gpu_studio.trainer.data.image_reading import read_images
+
+    return read_images([str(folder / name) for name in names], shape)
+
+
+def loaded(folder: Path, **options: object) -> Dataset:
+    return load_data(
+        Data(folder=folder.name, options=options, validation_fraction=0, test_fraction=0), 0, folder.parent
+    )
+
+
+def test_that_every_format_gives_its_colours_at_the_size_wanted(tmp_path) -> None:
+    files = put(tmp_path, {name: content for name, (content, _) in FORMATS.items()})
+    x = read(files, FORMATS, (3, 4, 3))
+    assert (x.shape, x.dtype) == ((len(FORMATS), 3, 4, 3), np.uint8)
+    for image, (name, (_, colour)) in zip(x, FORMATS.items(), strict=True):
+        assert (image == colour).all(), name
+
+
+def test_that_grey_stays_grey_and_colours_are_weighed_as_the_eye_does(tmp_path) -> None:
+    shades = np.arange(256, dtype=np.uint8).reshape(16, 16, 1)
+    files = put(tmp_path, {"shades.png": png(shades), "colours.png": png(plain(*COLOUR, height=16, width=16))})
+    x = read(files, ["shades.png", "colours.png"], (16, 16, 1))
+    assert (x[0] == shades).all()
+    assert (x[1] == round(0.2989 * 200 + 0.587 * 100 + 0.114 * 50)).all()
+
+
+def test_that_a_smaller_image_is_the_mean_of_what_it_shows(tmp_path) -> None:
+    """Without antialiasing every second line of the board would be lost, and with it one of its colours."""
+    board = np.indices((64, 64)).sum(axis=0)[..., None] % 2 * np.uint8(200)
+    files = put(tmp_path, {"board.png": png(board.astype(np.uint8))})
+    (image,) = read(files, ["board.png"], (8, 8, 1))
+    assert abs(image.astype(int) - 100).max() <= 1
+
+
+def test_that_samples_stand_in_the_order_of_classes_and_names(tmp_path) -> None:
+    names = [f"{kind}/{number:03}.png" for kind in "ba" for number in range(70)]
+    folder = put(tmp_path / "images", {name: png(plain(place)) for place, name in enumerate(names)})
+    dataset = loaded(folder, size=[2, 2], colours="grey")
+    assert dataset.train.x[:, 0, 0, 0].tolist() == [*range(70, 140), *range(70)]
+    assert dataset.train.y.tolist() == [0] * 70 + [1] * 70
+    assert (dataset.name, dataset.classes, dataset.class_names) == ("images", 2, ("a", "b"))
+    assert (dataset.sample_shape, dataset.tokens, dataset.task) == ((2, 2, 1), False, "classes")
+
+
+def test_that_train_and_test_are_two_splits(tmp_path) -> None:
+    two_classes(tmp_path / "images" / "train", 10)
+    put(tmp_path / "images" / "test", {"light/a.png": png(plain(77))})
+    dataset = load_data(Data(folder="images", options={"size": [4, 4]}, test_fraction=0.5), 0, tmp_path)
+    assert dataset.test is not None
+    assert dataset.validation is not None
+    assert (len(dataset.train), len(dataset.validation), dataset.test.y.tolist()) == (18, 2, [1])
+    assert (dataset.test.x == 77).all()
+
+
+def test_that_a_model_sees_numbers_from_0_to_1_as_of_any_other_bytes(tmp_path) -> None:
+    from gpu_studio.trainer.batches import Cut, evaluation_stream
+
+    folder = two_classes(tmp_path / "images")
+    train = loaded(folder, size=[5, 7]).train
+    np.savez(tmp_path / "same.npz", x=train.x, y=train.y)
+    same = load_data(Data(file="same.npz", validation_fraction=0, test_fraction=0), 0, tmp_path).train
+    assert same.x.dtype == np.float32
+    np.testing.assert_array_equal(train.seen(slice(None)), same.x)
+    batch = next(iter(evaluation_stream(train, Cut(len(train), len(train), 1))))
+    np.testing.assert_allclose(batch[0].numpy(), same.x, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_that_an_image_that_is_cut_off_is_named(tmp_path, name) -> None:
+    folder = two_classes(tmp_path / "images", 80)
+    content, _ = FORMATS[name]
+    bad = put(folder, {f"light/{name}": content[: len(content) * 2 // 5]}) / "light" / name
+    with pytest.raises(DataError) as refused:
+        loaded(folder)
+    assert refused.value.message == f"The image {bad} is cut off or damaged."
+    assert refused.value.suggestions
+
+
+def test_that_an_image_that_is_none_is_named_before_any_is_decoded(tmp_path) -> None:
+    folder = two_classes(tmp_path / "images")
+    put(folder, {"dark/00.png": png(plain(1))[:-9], "light/a.jpg": b"RIFF\x10\0\0\0WEBPVP8 "})
+    with pytest.raises(DataError, match=r"light/a.jpg is no PNG, JPEG, BMP or GIF"):
+        loaded(folder)
