@@ -11,13 +11,14 @@ from gpu_studio.placement.work import Array, Work
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What blocks hold, where so many bytes a sample enter each (a table; see `blocks`).
+    """What blocks hold on one of so many devices, where so many bytes a sample enter each (a table; see `blocks`).
 
     With `recompute` stages keep what enters them, and compute the rest again.
     """
 
     work: Work
     entering: Array
+    devices: int
     recompute: bool = False
     _made: dict[tuple[range, int, bool], Stage] = field(default_factory=dict)
 
@@ -32,7 +33,7 @@ class Holding:
         # Most of it is the same however many micro-batches there are.
         stage = self._made[key] if key in self._made else self._made.setdefault(key, self._stage(ends, begin, copied))
         lasting: Array = sums(before(self.work.state_bytes - self.work.gradient_bytes), ends, begin)
-        return lasting + stage.step_bytes(self.work.batch, micro_batches)
+        return lasting + stage.step_bytes(self.work.batch, micro_batches, self.devices)
 
     def _stage(self, ends: range, begin: int, copied: bool) -> Stage:
         work = self.work
@@ -58,4 +59,4 @@ def replica_bytes(work: Work, replicas: int = 1) -> float:
         updating=2 * work.gradient_bytes.max(initial=0.0),
     )
     lasting = float(work.state_bytes.sum() - work.gradient_bytes.sum())
-    return lasting + float(stage.step_bytes(-(-work.batch // replicas), 1))
+    return lasting + float(stage.step_bytes(-(-work.batch // replicas), 1, 1))

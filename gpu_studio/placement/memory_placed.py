@@ -10,7 +10,7 @@ from gpu_studio.placement.memory_replicated import slot_words
 from gpu_studio.placement.model_graph import Layer, ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.recomputation import Recomputed, recomputed
-from gpu_studio.placement.stage_memory import Stage
+from gpu_studio.placement.stage_memory import Stage, summed
 from gpu_studio.placement.work import is_copied_to
 from gpu_studio.plan import Placed, Plan
 
@@ -47,10 +47,19 @@ class _Load:
         self.kept += found.kept
         self.again = found.again
 
-    def step(self, batch: int, parts: int) -> int:
-        """What a step takes besides weights and slots."""
+    def step(self, batch: int, parts: int, devices: int) -> int:
+        """What a step takes besides weights and slots, on one of so many devices."""
         stage = Stage(self.gradients, self.taken, self.kept, self.passing, self.again, self.updating)
-        return round(float(stage.step_bytes(batch, parts)))
+        return round(float(stage.step_bytes(batch, parts, devices)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A batch in so many parts, over so many devices."""
+
+    batch: int
+    parts: int
+    devices: int
 
 
 def placed_memory(plan: Plan, names: Sequence[str], model: ModelFacts) -> dict[str, DeviceMemory]:
@@ -72,12 +81,9 @@ def placed_memory(plan: Plan, names: Sequence[str], model: ModelFacts) -> dict[s
     else:
         for device, load in loads.items():
             load.kept += _received(device, graph, devices_by_layer) if is_copied_to(device) else 0
-    batch, parts = max(1, plan.training.batch_size), max(1, placed.micro_batches)
+    step = _Step(max(1, plan.training.batch_size), max(1, placed.micro_batches), len(loads))
     first = next(iter(loads), "")
-    return {
-        name: _memory(name, load, batch, parts, model.shared_slots if name == first else 0)
-        for name, load in loads.items()
-    }
+    return {name: _memory(name, load, step, model.shared_slots if name == first else 0) for name, load in loads.items()}
 
 
 def _received(device: str, graph: ModelGraph, devices: Mapping[str, Sequence[str]]) -> int:
@@ -115,34 +121,35 @@ def _follow(found: dict[str, tuple[str, ...]], order: Sequence[str], neighbours:
             found.setdefault(name, near)
 
 
-def _memory(name: str, load: _Load, batch: int, parts: int, shared: int) -> DeviceMemory:
+def _memory(name: str, load: _Load, step: _Step, shared: int) -> DeviceMemory:
     trained = counted(round(load.trainable), "trainable parameters here", round(load.gradients))
     memory = DeviceMemory(
         name,
         weights=_part(load.weights, counted(round(load.parameters), "parameters here", round(load.weights))),
         gradients=_part(load.gradients, trained),
         slots=_part(load.slots + shared, slot_words(round(load.slots), round(load.gradients), shared)),
-        activations=_part(load.kept * batch, _kept(load, batch, parts)),
+        activations=_part(load.kept * step.batch, _kept(load, step)),
     )
-    total = memory.weights.bytes + memory.slots.bytes + load.step(batch, parts)
-    return with_total(memory, total, _momentary(load, batch, parts))
+    total = memory.weights.bytes + memory.slots.bytes + load.step(step.batch, step.parts, step.devices)
+    return with_total(memory, total, _momentary(load, step))
 
 
 def _part(size: float, words: str) -> Part:
     return Part(round(size), words)
 
 
-def _kept(load: _Load, batch: int, parts: int) -> str:
-    flight = f" ({parts} micro-batches in flight)" if parts > 1 else ""
-    return f"{per_sample(round(load.kept), batch)}{flight}, kept for the backward pass"
+def _kept(load: _Load, step: _Step) -> str:
+    flight = f" ({step.parts} micro-batches in flight)" if step.parts > 1 else ""
+    return f"{per_sample(round(load.kept), step.batch)}{flight}, kept for the backward pass"
 
 
-def _momentary(load: _Load, batch: int, parts: int) -> str:
-    micro = -(-batch // parts)
+def _momentary(load: _Load, step: _Step) -> str:
+    micro = -(-step.batch // step.parts)
     words = f"the largest output here and its gradient, {per_sample(round(load.passing), micro)}"
     if load.taken:
-        words = f"the batch itself, {per_sample(load.taken, batch)}; {words}"
+        words = f"the batch itself, {per_sample(load.taken, step.batch)}; {words}"
     if load.again:
         words = f"{words}; what one stage computes again, {per_sample(round(load.again), micro)}"
-    summed = f", the gradients of {parts} micro-batches," if parts > 1 else ""
-    return f"{words}; or, if that is more,{summed} what the largest update needs, {round(load.updating):,} B"
+    gradients = summed(step.parts, step.devices)
+    held = f"{gradients} gradients of each variable, to be summed, or " if gradients > 1 else ""
+    return f"{words}; or, if that is more, {held}what the largest update needs, {round(load.updating):,} B"

@@ -107,7 +107,7 @@ class _Model:
     @cached_property
     def holding(self) -> Holding:
         """What blocks hold."""
-        return Holding(self.work, entering(self.work, self.work.output_bytes), self.recompute)
+        return Holding(self.work, entering(self.work, self.work.output_bytes), len(self.devices), self.recompute)
 
     @cached_property
     def sent(self) -> Sent:

@@ -59,7 +59,7 @@ def test_that_every_block_holds_what_is_predicted_of_it_as_a_stage(recompute: bo
         stages = [(0, begin), (begin, end), (end, len(names))]
         on = {name: (f"GPU:{place}",) for place, stage in enumerate(stages) for name in names[slice(*stage)]}
         part = Distribution("placed", placed=Placed(count, on, recompute))
-        holding = Holding(work, entering(work, work.output_bytes), recompute)
+        holding = Holding(work, entering(work, work.output_bytes), len(there), recompute)
         table = holding.piece(count, range(len(names) + 1), copied=True)
         held = [float(table[end, begin]) if end > begin else 0 for begin, end in stages]
         predicted = {each.device: each.total for each in predict(_with(plan, part), TWO_CARDS, PlanFacts(model=model))}

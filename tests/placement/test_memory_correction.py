@@ -39,7 +39,7 @@ def test_that_only_the_last_measurement_counts(first: int, last: int) -> None:
     assert twice.model is not None
     assert once.model is not None
     # Bytes are whole numbers, and a correction to almost nothing leaves little to correct.
-    if first > FORESEEN / 2:
+    if first > FORESEEN / 2 and last > FORESEEN / 20:
         assert twice.model.steps["CPU"].peak(BATCH) == pytest.approx(once.model.steps["CPU"].peak(BATCH), rel=0.05)
         assert twice.model.corrections["CPU"] == pytest.approx(once.model.corrections["CPU"], rel=0.05)
 

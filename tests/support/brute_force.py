@@ -62,7 +62,10 @@ def tried(
     sending = sum(crossing[place] / (devices[place].bandwidth * count) for place in took)
     # A stage that is computed again keeps what it was given, by reference or not.
     there = {place: recompute or devices[place].name.startswith("GPU") for place in took}
-    held = {place: _held(work, placement, place, count, recompute, entering[place] * there[place]) for place in took}
+    held = {
+        place: _held(work, placement, place, count, len(devices), recompute, entering[place] * there[place])
+        for place in took
+    }
     one = sum(took.values()) + sending
     seconds = one + (count - 1) * max(took.values()) if overlap else one * count
     return Tried(placement, seconds, sum(crossing.values()), held)
@@ -87,7 +90,7 @@ def least_seconds(work: Work, devices: Sequence[Device], count: int, *, recomput
                 # Elsewhere than here is all that matters of the other layers.
                 around = [-1] * begin + [place] * (end - begin) + [-1] * (len(work.names) - end)
                 entering = _entering(work, around, place, work.output_bytes)
-                held = _held(work, around, place, count, recompute, entering)
+                held = _held(work, around, place, count, len(devices), recompute, entering)
                 if device.limit is None or held <= device.limit:
                     took = _took(work, around, place, count, recompute)
                     crossing = _entering(work, around, place, work.sent_bytes)
@@ -134,8 +137,14 @@ def _took(work: Work, placement: Sequence[int], place: int, count: int, recomput
     )
 
 
-def _held(work: Work, placement: Sequence[int], place: int, count: int, recompute: bool, entering: float) -> float:
-    """Parameters with their slots, and the fullest of three moments: backward, summing gradients, updating."""
+def _held(
+    work: Work, placement: Sequence[int], place: int, count: int, devices: int, recompute: bool, entering: float
+) -> float:
+    """Parameters with their slots, and the fullest of three moments: backward, summing gradients, updating.
+
+    Four backward passes are under way at once, or one more than there are devices; and there is the sum of the others.
+    """
+    summed = min(count, max(4, devices + 1) + 1)
     layers = _on(placement, place)
     kept = sum(float(work.kept_bytes[layer]) for layer in layers)
     gradients = sum(float(work.gradient_bytes[layer]) for layer in layers)
@@ -145,7 +154,7 @@ def _held(work: Work, placement: Sequence[int], place: int, count: int, recomput
     updating = gradients + 2 * max(float(work.gradient_bytes[layer]) for layer in layers)
     batch = max(float(work.taken_bytes[layer]) for layer in layers) * work.batch
     state = sum(float(work.state_bytes[layer]) for layer in layers) - gradients
-    return state + batch + max(backward, count * gradients, updating)
+    return state + batch + max(backward, summed * gradients, updating)
 
 
 def random_work(random: np.random.Generator, *, chain: bool, layers: int = 0, devices: int = 0) -> Work:

@@ -16,12 +16,13 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from gpu_studio.placement.stage_memory import at_once
 from gpu_studio.runs.events import Event, Timeline
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.call import added_up
 from gpu_studio.trainer.communication import CommunicationMeter
 from gpu_studio.trainer.meters import Deltas, Meters
-from gpu_studio.trainer.placed.gradients import gradients_of, summed
+from gpu_studio.trainer.placed.gradients import accumulated
 from gpu_studio.trainer.placed.notes import notes
 from gpu_studio.trainer.placed.placing import PlacedModel
 from gpu_studio.trainer.placed.proof import Proof
@@ -60,6 +61,7 @@ class PlacedProgram(Program):
         super().__init__(tf.distribute.get_strategy(), placed.model, optimizer, loss, meters)
         self.placed, self._micro_batches = placed, cut.replicas
         self._part_rows = cut.batch / cut.replicas
+        self._at_once = at_once(len({device for seat in placed.seats for device in seat.devices}))
         move_slots(optimizer, placed.trainable)
         self._updates = Updates(optimizer, placed.owners())
         self._statistics = Statistics(placed.model.non_trainable_weights, normalisations(placed.seats))
@@ -156,9 +158,9 @@ class PlacedProgram(Program):
 
     def _apply(self, losses: list[Any]) -> None:
         trainable = self.placed.trainable
-        gradients = [gradients_of(self.optimizer.scale_loss(loss), trainable) for loss in losses]
+        gradients = accumulated([self.optimizer.scale_loss(loss) for loss in losses], trainable, self._at_once)
         with self._updates.placed():
-            self.optimizer.apply(summed(gradients, trainable), trainable)
+            self.optimizer.apply(gradients, trainable)
 
     def _together(self, results: list[_Result]) -> tuple[Any, Deltas]:
         return tf.add_n([result.loss for result in results]), reduce(added_up, [result.deltas for result in results])

@@ -87,7 +87,7 @@ def jobs() -> dict[str, Job]:
         for parts in (3,) if optimizer else (1, 3):
             split = {"layers": SPLIT, "micro_batches": parts}
             made[f"splittable{optimizer}, {parts}"] = {"model": "splittable", "settings": settings, **split}
-    return made | resumed() | recomputed() | noted() | refused()
+    return made | resumed() | recomputed() | held_back() | noted() | refused()
 
 
 def resumed() -> dict[str, Job]:
@@ -111,6 +111,16 @@ def recomputed() -> dict[str, Job]:
     made: dict[str, Job] = {f"{name}, kept": job for name, job in placed.items()}
     made |= {f"{name}, recomputed": {**job, "recompute": True} for name, job in placed.items()}
     return made | {"wide, kept": stages, "wide, recomputed": {**stages, "recompute": True}}
+
+
+HEAVY = 4 * 256 * 256 * 4
+"""Bytes of all gradients, nearly, of a model that has much of these and little else."""
+
+
+def held_back() -> dict[str, Job]:
+    settings = [f"model.options={{ hidden = {[256] * 5} }}", "training.batch_size=24", "training.optimizer=sgd"]
+    heavy = {"layers": {"dense": "CPU:0"}, "settings": settings}
+    return {"heavy": {**heavy, "micro_batches": 12}}
 
 
 def noted() -> dict[str, Job]:
@@ -285,3 +295,7 @@ def test_that_what_cannot_be_placed_is_refused_with_what_to_do(results, name):
     said, advice = REFUSALS[name]
     assert said in results[name]["error"]
     assert advice in json.dumps(results[name]["suggestions"]).replace('\\"', '"')
+
+
+def test_that_no_more_gradients_are_there_than_backward_passes_are_under_way_and_their_sum(results):
+    assert 3 * HEAVY < results["heavy"]["peak"] < 6 * HEAVY
