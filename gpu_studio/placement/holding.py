@@ -5,26 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gpu_studio.placement.blocks import before, maxima, sums
-from gpu_studio.placement.stage_memory import Stage
+from gpu_studio.placement.stage_memory import Stage, samples_at_once
 from gpu_studio.placement.work import Array, Work
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What blocks hold on one of so many devices, where so many bytes a sample enter each (a table; see `blocks`).
+    """What blocks hold, where so many bytes a sample enter each (a table; see `blocks`).
 
-    With `recompute` stages keep what enters them, and compute the rest again.
+    So many micro-batches are `under_way` at once. With `recompute` stages keep what enters them, and compute the rest
+    again.
     """
 
     work: Work
     entering: Array
-    devices: int
+    under_way: int
     recompute: bool = False
     _made: dict[tuple[range, int, bool], Stage] = field(default_factory=dict)
 
     def at_least(self, micro_batches: int) -> Array:
         """What each layer adds at least to any block, summed up as `blocks.before` does."""
-        samples = -(-self.work.batch // micro_batches) if self.recompute else self.work.batch
+        under_way = 1 if self.recompute else self.under_way
+        samples = samples_at_once(self.work.batch, micro_batches, under_way)
         return before(self.work.state_bytes + self.work.kept_bytes * samples)
 
     def piece(self, micro_batches: int, ends: range, begin: int = 0, *, copied: bool) -> Array:
@@ -33,7 +35,7 @@ class Holding:
         # Most of it is the same however many micro-batches there are.
         stage = self._made[key] if key in self._made else self._made.setdefault(key, self._stage(ends, begin, copied))
         lasting: Array = sums(before(self.work.state_bytes - self.work.gradient_bytes), ends, begin)
-        return lasting + stage.step_bytes(self.work.batch, micro_batches, self.devices)
+        return lasting + stage.step_bytes(self.work.batch, micro_batches, self.under_way)
 
     def _stage(self, ends: range, begin: int, copied: bool) -> Stage:
         work = self.work

@@ -39,7 +39,7 @@ def _taken(plan: Plan, machine: Machine, model: ModelFacts) -> dict[str, DeviceM
     # A plan that gives a replica no sample is refused elsewhere; here it counts as one.
     batches = [max(1, share) for share in shares_of(plan, len(names))]
     if strategy == "placed":
-        return placed_memory(plan, names, model)
+        return placed_memory(plan, names, model, machine.cpu_cores)
     each = dict(zip(names, batches, strict=True))
     if strategy in _SINGLE or len(names) < 2:
         return {name: single_memory(name, batch, model) for name, batch in each.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_studio.placement.device_memory import DeviceMemory, Part, counted, per_sample, with_total
@@ -10,7 +10,7 @@ from gpu_studio.placement.memory_replicated import slot_words
 from gpu_studio.placement.model_graph import Layer, ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.recomputation import Recomputed, recomputed
-from gpu_studio.placement.stage_memory import Stage, summed
+from gpu_studio.placement.stage_memory import Stage, at_once, samples_at_once, summed
 from gpu_studio.placement.work import is_copied_to
 from gpu_studio.plan import Placed, Plan
 
@@ -47,23 +47,28 @@ class _Load:
         self.kept += found.kept
         self.again = found.again
 
-    def step(self, batch: int, parts: int, devices: int) -> int:
-        """What a step takes besides weights and slots, on one of so many devices."""
+    def step(self, step: _Step) -> int:
+        """What it takes besides weights and slots."""
         stage = Stage(self.gradients, self.taken, self.kept, self.passing, self.again, self.updating)
-        return round(float(stage.step_bytes(batch, parts, devices)))
+        return round(float(stage.step_bytes(step.batch, step.parts, step.under_way)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A batch in so many parts, over so many devices."""
+    """A batch in so many parts, of which so many are under way at once."""
 
     batch: int
     parts: int
-    devices: int
+    under_way: int
+
+    @property
+    def samples(self) -> int:
+        """Those that are under way at once."""
+        return samples_at_once(self.batch, self.parts, self.under_way)
 
 
-def placed_memory(plan: Plan, names: Sequence[str], model: ModelFacts) -> dict[str, DeviceMemory]:
-    """The memory of each device that has layers; one that has none is left out."""
+def placed_memory(plan: Plan, names: Sequence[str], model: ModelFacts, cores: int) -> dict[str, DeviceMemory]:
+    """The memory of each device that has layers; one that has none is left out. `cores` are those of the machine."""
     placed = plan.distribution.placed or Placed()
     graph = model.graph or ModelGraph("", ())
     loads: dict[str, _Load] = {}
@@ -81,9 +86,13 @@ def placed_memory(plan: Plan, names: Sequence[str], model: ModelFacts) -> dict[s
     else:
         for device, load in loads.items():
             load.kept += _received(device, graph, devices_by_layer) if is_copied_to(device) else 0
-    step = _Step(max(1, plan.training.batch_size), max(1, placed.micro_batches), len(loads))
+    step = _Step(max(1, plan.training.batch_size), max(1, placed.micro_batches), _under_way(loads, cores))
     first = next(iter(loads), "")
     return {name: _memory(name, load, step, model.shared_slots if name == first else 0) for name, load in loads.items()}
+
+
+def _under_way(devices: Collection[str], cores: int) -> int:
+    return at_once(len(devices), cores if any(name.startswith("CPU") for name in devices) else 0)
 
 
 def _received(device: str, graph: ModelGraph, devices: Mapping[str, Sequence[str]]) -> int:
@@ -128,9 +137,9 @@ def _memory(name: str, load: _Load, step: _Step, shared: int) -> DeviceMemory:
         weights=_part(load.weights, counted(round(load.parameters), "parameters here", round(load.weights))),
         gradients=_part(load.gradients, trained),
         slots=_part(load.slots + shared, slot_words(round(load.slots), round(load.gradients), shared)),
-        activations=_part(load.kept * step.batch, _kept(load, step)),
+        activations=_part(load.kept * step.samples, _kept(load, step)),
     )
-    total = memory.weights.bytes + memory.slots.bytes + load.step(step.batch, step.parts, step.devices)
+    total = memory.weights.bytes + memory.slots.bytes + load.step(step)
     return with_total(memory, total, _momentary(load, step))
 
 
@@ -139,8 +148,8 @@ def _part(size: float, words: str) -> Part:
 
 
 def _kept(load: _Load, step: _Step) -> str:
-    flight = f" ({step.parts} micro-batches in flight)" if step.parts > 1 else ""
-    return f"{per_sample(round(load.kept), step.batch)}{flight}, kept for the backward pass"
+    flight = f" ({min(step.parts, step.under_way)} micro-batches in flight)" if step.parts > 1 else ""
+    return f"{per_sample(round(load.kept), step.samples)}{flight}, kept for the backward pass"
 
 
 def _momentary(load: _Load, step: _Step) -> str:
@@ -150,6 +159,6 @@ def _momentary(load: _Load, step: _Step) -> str:
         words = f"the batch itself, {per_sample(load.taken, step.batch)}; {words}"
     if load.again:
         words = f"{words}; what one stage computes again, {per_sample(round(load.again), micro)}"
-    gradients = summed(step.parts, step.devices)
+    gradients = summed(step.parts, step.under_way)
     held = f"{gradients} gradients of each variable, to be summed, or " if gradients > 1 else ""
     return f"{words}; or, if that is more, {held}what the largest update needs, {round(load.updating):,} B"

@@ -2,7 +2,8 @@
 
 Stages are what TensorFlow's executor makes of a placement: layers that follow each other on one device. A stage starts
 on a micro-batch as soon as its input is there and its device is free, the first that could start going first; the
-backward pass of a micro-batch begins when its forward pass has ended (GPipe, Huang et al. 2019, figure 2c).
+backward pass of a micro-batch begins when its forward pass has ended (GPipe, Huang et al. 2019, figure 2c). Of many
+micro-batches a later one begins when an earlier one has gone back through all stages (`stage_memory.at_once`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gpu_studio.placement.occupation import bubble_of, busy_seconds
+from gpu_studio.placement.stage_memory import at_once
 from gpu_studio.placement.work import Device, Work
 
 FULL = 1 - 1e-9
@@ -58,6 +60,8 @@ def timeline(
     """
     jobs = _jobs(work, devices, placement, micro_batches)
     share = common_share(work, placement)
+    if share is None:  # Where the cores are shared, as many are under way as keep them busy.
+        _hold_back(jobs, work, stages_of(placement), micro_batches)
     tasks = _run(jobs, len(devices), workers or len(devices)) if share is None else _run_together(jobs, share)
     seconds = max((task.end for task in tasks), default=0.0)
     return Timeline(tuple(tasks), seconds, bubble_of(busy_in(tasks).values(), seconds))
@@ -125,6 +129,17 @@ def _wire(jobs: list[_Job], work: Work, devices: Sequence[Device], stages: Seque
             _then(jobs, first + 2 * stage, first + 2 * stage + 1, 0.0)
         # The loss is known when the whole model has been gone through, and no gradient before.
         _then(jobs, first + 2 * len(stages) - 2, first + 2 * len(stages) - 1, 0.0)
+
+
+def _hold_back(jobs: list[_Job], work: Work, stages: Sequence[Sequence[int]], count: int) -> None:
+    """Let a micro-batch begin, in stages that no other feeds, once an earlier one has gone back through all."""
+    fed = {target for _, target in _sent(work, stages, count)}
+    under_way = at_once(len({job.device for job in jobs}))
+    for micro_batch in range(under_way, count):
+        back = [2 * ((micro_batch - under_way) * len(stages) + stage) + 1 for stage in range(len(stages))]
+        for begin in set(range(len(stages))) - fed:
+            for ended in back:
+                _then(jobs, ended, 2 * (micro_batch * len(stages) + begin), 0.0)
 
 
 def _add_updates(jobs: list[_Job], work: Work, stages: Sequence[tuple[int, ...]], count: int) -> None:

@@ -15,6 +15,7 @@ from gpu_studio.placement.blocks import before, entering
 from gpu_studio.placement.holding import Holding
 from gpu_studio.placement.partition import minimise
 from gpu_studio.placement.room import Room
+from gpu_studio.placement.stage_memory import at_once
 from gpu_studio.placement.stages import Line, Partition, Sent
 from gpu_studio.placement.work import Array, Device, Work, recomputing
 
@@ -107,7 +108,9 @@ class _Model:
     @cached_property
     def holding(self) -> Holding:
         """What blocks hold."""
-        return Holding(self.work, entering(self.work, self.work.output_bytes), len(self.devices), self.recompute)
+        # Logical CPUs, whose cores can ask for more at once, have no limits.
+        under_way = at_once(len(self.devices))
+        return Holding(self.work, entering(self.work, self.work.output_bytes), under_way, self.recompute)
 
     @cached_property
     def sent(self) -> Sent:

@@ -1,8 +1,8 @@
 """What a device holds in a training step, from what is on it: one formula for what is predicted and what is searched.
 
-The executor starts every micro-batch as soon as it can (GPipe's order, Huang et al. 2019), so at the end of the forward
-pass what is kept may be that of the whole batch. Where a stage goes on to the backward pass sooner, it takes less. The
-backward passes are held back: so many are under way as `at_once` says, and a sum of those that are over.
+As many micro-batches are under way as `at_once` says, and of those that are over there is the sum of their gradients.
+The executor starts each as soon as it can (GPipe's order, Huang et al. 2019), so that what is kept may be that of all
+of them. Where a stage goes on to the backward pass sooner, it takes less.
 """
 
 from __future__ import annotations
@@ -16,18 +16,24 @@ from gpu_studio.placement.work import Array
 Amount = float | Array
 
 
-def at_once(devices: int) -> int:
-    """How many micro-batches the trainer has in their backward pass at once, where so many devices have layers.
+def at_once(devices: int, cores: int = 0) -> int:
+    """How many micro-batches the trainer has under way at once, where so many devices have layers.
 
-    As many as keep all devices busy while one micro-batch goes back through all of them, and one more for stages that
-    are not even; on few devices as many as keep the cores of a CPU busy.
+    As many as keep all devices busy while one micro-batch goes through all of them and back (PipeDream, Narayanan et
+    al. 2019, section 3.2), and one more for stages that are not even; with logical CPUs as many as the `cores` that
+    they share.
     """
-    return max(4, devices + 1)
+    return max(4, devices + 1, cores)
 
 
-def summed(micro_batches: int, devices: int) -> int:
-    """How many gradients of a variable are there at the most: those under way, and the sum of the others."""
-    return min(micro_batches, at_once(devices) + 1)
+def samples_at_once(batch: int, micro_batches: int, under_way: int) -> int:
+    """How many samples of a batch are under way, where so many micro-batches may be."""
+    return min(batch, -(-batch // micro_batches) * under_way)
+
+
+def summed(micro_batches: int, under_way: int) -> int:
+    """How many gradients of a variable are there at the most: of those under way, and the sum of the others."""
+    return min(micro_batches, under_way + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +53,14 @@ class Stage:
     again: Amount = 0.0
     updating: Amount = 0.0
 
-    def step_bytes(self, batch: int, micro_batches: int, devices: int) -> Array:
-        """What a step takes besides weights and slots, at the fullest of three moments, on one of so many devices.
+    def step_bytes(self, batch: int, micro_batches: int, under_way: int) -> Array:
+        """What a step takes besides weights and slots, at the fullest of three moments.
 
-        These are: the backward pass of the first micro-batch, when all that is kept of the batch is there; its end,
+        These are: the first backward pass, when all is there that is kept of the micro-batches under way; their end,
         when the gradients of those that go back at once are there to be added to the sum; and the update.
         """
         part = -(-batch // micro_batches)
-        backward = self.kept * batch + (self.passing + self.again) * part + self.gradients
-        summing, updating = self.gradients * summed(micro_batches, devices), self.gradients + self.updating
+        kept = self.kept * samples_at_once(batch, micro_batches, under_way)
+        backward = kept + (self.passing + self.again) * part + self.gradients
+        summing, updating = self.gradients * summed(micro_batches, under_way), self.gradients + self.updating
         return np.asarray(self.taken * batch + np.maximum(np.maximum(backward, summing), updating), np.float64)

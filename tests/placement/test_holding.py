@@ -13,6 +13,7 @@ from gpu_studio.placement.memory import predict
 from gpu_studio.placement.model_graph import Layer, ModelGraph
 from gpu_studio.placement.places import places
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
+from gpu_studio.placement.stage_memory import at_once
 from gpu_studio.placement.step_memory import Moment, StepMemory
 from gpu_studio.placement.suggestion import NoRoom, Suggestion, suggest
 from gpu_studio.plan import Carve, Devices, Distribution, Placed, Plan, Training, logical_devices
@@ -59,7 +60,7 @@ def test_that_every_block_holds_what_is_predicted_of_it_as_a_stage(recompute: bo
         stages = [(0, begin), (begin, end), (end, len(names))]
         on = {name: (f"GPU:{place}",) for place, stage in enumerate(stages) for name in names[slice(*stage)]}
         part = Distribution("placed", placed=Placed(count, on, recompute))
-        holding = Holding(work, entering(work, work.output_bytes), len(there), recompute)
+        holding = Holding(work, entering(work, work.output_bytes), at_once(len(there)), recompute)
         table = holding.piece(count, range(len(names) + 1), copied=True)
         held = [float(table[end, begin]) if end > begin else 0 for begin, end in stages]
         predicted = {each.device: each.total for each in predict(_with(plan, part), TWO_CARDS, PlanFacts(model=model))}
@@ -74,7 +75,9 @@ def test_that_what_is_found_fits_as_predicted_and_recomputing_makes_more_fit() -
         assert model.graph is not None
         plan = carved(random, batch)
         there = places([each for each in logical_devices(plan, TWO_CARDS) if each.name != "CPU:0"], TWO_CARDS, {})
-        found = suggest(model, there, batch, {device.name: by_flops(model.graph) for device in there}, "fastest")
+        found = suggest(
+            model, there, batch, {device.name: by_flops(model.graph) for device in there}, "fastest", micro_batches=2
+        )
         found_kept += isinstance(found, Suggestion)
         again = found.recomputed if isinstance(found, NoRoom) else found
         found_again += isinstance(found, NoRoom) and again is not None

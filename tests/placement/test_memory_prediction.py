@@ -13,7 +13,7 @@ from made_plan_facts import FACTS, MODEL, STEP, THREE_LAYERS
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.memory_placed import devices_of
 from gpu_studio.placement.plan_facts import PlanFacts, decoded, encoded
-from gpu_studio.placement.stage_memory import summed
+from gpu_studio.placement.stage_memory import at_once, samples_at_once, summed
 from gpu_studio.plan import MIB, Carve, Devices, Distribution, Placed, Plan, Training
 
 WEIGHTS, SLOTS, GRADIENTS = 4 * 1600 + 16, 12_812, 4 * 1600
@@ -113,6 +113,13 @@ def test_that_micro_batches_shrink_what_passes_and_not_what_is_kept() -> None:
     assert whole.total - cut.total == 800 * 750
 
 
+def test_that_of_many_micro_batches_only_what_is_kept_of_those_under_way_is_there() -> None:
+    layers = {"one": ("CPU:0",)}
+    many = predicted(plan("placed", 1000, placed=Placed(8, layers)))["CPU:0"]
+    assert many.activations.bytes == 600 * 500
+    assert "600 B a sample × 500 samples (4 micro-batches in flight)" in many.activations.formula
+
+
 def test_that_of_many_micro_batches_those_that_go_back_at_once_and_the_sum_of_the_others_have_gradients() -> None:
     layers = {"one": ("CPU:0",)}
     four, five, many = (predicted(plan("placed", 1, placed=Placed(count, layers)))["CPU:0"] for count in (4, 5, 32))
@@ -121,9 +128,11 @@ def test_that_of_many_micro_batches_those_that_go_back_at_once_and_the_sum_of_th
     assert "or, if that is more, 5 gradients of each variable, to be summed, or what the" in many.other.formula
 
 
-def test_that_more_go_back_at_once_the_more_devices_there_are() -> None:
-    assert [summed(32, devices) for devices in (1, 3, 4, 8)] == [5, 5, 6, 10]
-    assert [summed(count, 8) for count in (1, 9, 16)] == [1, 9, 10]
+def test_that_the_more_devices_or_cores_are_to_be_kept_busy_the_more_are_under_way() -> None:
+    assert [at_once(devices) for devices in (1, 3, 4, 8)] == [4, 4, 5, 9]
+    assert [at_once(2, cores) for cores in (2, 16)] == [4, 16]
+    assert [summed(count, 9) for count in (1, 9, 16)] == [1, 9, 10]
+    assert [samples_at_once(100, count, 4) for count in (1, 3, 7, 10)] == [100, 100, 60, 40]
 
 
 def test_that_the_batch_is_where_a_layer_takes_it() -> None:

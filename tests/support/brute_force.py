@@ -142,19 +142,22 @@ def _held(
 ) -> float:
     """Parameters with their slots, and the fullest of three moments: backward, summing gradients, updating.
 
-    Four backward passes are under way at once, or one more than there are devices; and there is the sum of the others.
+    Four micro-batches are under way at once, or one more than there are devices; and there is the sum of the others.
     """
-    summed = min(count, max(4, devices + 1) + 1)
+    at_once = max(4, devices + 1)
     layers = _on(placement, place)
     kept = sum(float(work.kept_bytes[layer]) for layer in layers)
     gradients = sum(float(work.gradient_bytes[layer]) for layer in layers)
     part = math.ceil(work.batch / count)
-    backward = entering + gradients + max(float(work.passing_bytes[layer]) for layer in layers) * part
-    backward += kept * part if recompute else kept * work.batch
+    samples = min(work.batch, at_once * part)
+    backward = (
+        entering * samples / work.batch + gradients + max(float(work.passing_bytes[layer]) for layer in layers) * part
+    )
+    backward += kept * (part if recompute else samples)
     updating = gradients + 2 * max(float(work.gradient_bytes[layer]) for layer in layers)
     batch = max(float(work.taken_bytes[layer]) for layer in layers) * work.batch
     state = sum(float(work.state_bytes[layer]) for layer in layers) - gradients
-    return state + batch + max(backward, summed * gradients, updating)
+    return state + batch + max(backward, min(count, at_once + 1) * gradients, updating)
 
 
 def random_work(random: np.random.Generator, *, chain: bool, layers: int = 0, devices: int = 0) -> Work:

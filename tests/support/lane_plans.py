@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+
+from made_machines import TWO_CARDS
 
 from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.placement.model_graph import Layer, ModelGraph
@@ -68,6 +71,17 @@ def deep(count: int) -> ModelGraph:
     names = [f"dense_{number}" for number in range(count)]
     layers = (dense(name, *names[max(0, at - 1) : at], units=8, before=8) for at, name in enumerate(names))
     return ModelGraph("deep", tuple(layers))
+
+
+def keeping(count: int) -> ModelGraph:
+    """The same, of which the backward pass needs so much of every sample that little else counts."""
+    chain = deep(count)
+    return replace(chain, layers=tuple(replace(layer, kept_bytes=100_000) for layer in chain.layers))
+
+
+def with_room_to_recompute() -> Machine:
+    """Cards on which `keeping(6)` can be trained by 100 samples only if activations are computed again."""
+    return replace(TWO_CARDS, cards=tuple(replace(card, total_mib=303) for card in TWO_CARDS.cards))
 
 
 def placed_plan(layers: dict[str, tuple[str, ...]] | None = None, micro_batches: int = 4, cpus: int = 4) -> Plan:

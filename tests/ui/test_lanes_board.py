@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from lane_plans import CPUS, LAYERS, MACHINE, deep, facts_of, placed_plan, view_of
+from lane_plans import CPUS, LAYERS, MACHINE, deep, facts_of, keeping, placed_plan, view_of, with_room_to_recompute
 from made_machines import TWO_CARDS
 
 from gpu_studio.placement.estimate import LayerTime
@@ -271,12 +271,9 @@ def test_that_place_for_me_says_what_is_lacking_where_nothing_fits() -> None:
 
 
 def test_that_place_for_me_offers_to_recompute_where_only_that_fits() -> None:
-    small = tuple(replace(card, total_mib=310) for card in TWO_CARDS.cards)
-    graph = deep(6)
-    large = replace(graph, layers=tuple(replace(layer, kept_bytes=100_000) for layer in graph.layers))
-    model = facts_of(large).model
+    model = facts_of(keeping(6)).model
     assert model is not None
-    machine, plan = replace(TWO_CARDS, cards=small), replace(placed_plan({}), devices=Devices())
+    machine, plan = with_room_to_recompute(), replace(placed_plan({}), devices=Devices())
     plan = replace(plan, training=Training(batch_size=100))
     outcome = placed_for(Wish(plan, machine, model, None, "fastest"))
     assert outcome.change is None

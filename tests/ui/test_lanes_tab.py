@@ -9,7 +9,7 @@ from dataclasses import replace
 import fake_times_asker
 import pytest
 from edited_part import click
-from lane_plans import LAYERS, facts_of, placed_plan
+from lane_plans import LAYERS, facts_of, keeping, placed_plan, with_room_to_recompute
 from lanes_bench import LanesBench, opening
 from made_machines import TWO_CARDS
 from PySide6.QtCore import Qt
@@ -78,9 +78,9 @@ def test_that_place_for_me_says_which_device_lacks_how_much(qtbot, opened) -> No
 
 
 def test_that_place_for_me_offers_to_recompute_where_only_that_fits(qtbot, opened) -> None:
-    small = tuple(replace(card, total_mib=385) for card in TWO_CARDS.cards)
-    plan = replace(placed_plan({}), devices=Devices(), training=Training(batch_size=20_000))
-    bench = opened(plan, replace(TWO_CARDS, cards=small))
+    plan = replace(placed_plan({}), devices=Devices(), training=Training(batch_size=100))
+    graph = keeping(6)
+    bench = opened(plan, with_room_to_recompute(), graph)
     with qtbot.waitSignal(bench.tab.worker.done, timeout=20_000):
         bench.tab.toolbar.place.menu().actions()[0].trigger()
     assert bench.wanted == []
@@ -88,7 +88,7 @@ def test_that_place_for_me_offers_to_recompute_where_only_that_fits(qtbot, opene
     assert bench.tab.remark.text.endswith(" It fits if they are recomputed.")
     assert bench.tab.remark.button.text() == "Place and recompute"
     click(qtbot, bench.tab.remark.button)
-    assert set(bench.places) == set(LAYERS)
+    assert set(bench.places) == {layer.name for layer in graph.layers}
     assert bench.plan.distribution.placed.recompute
     assert bench.tab.remark.text == ""
     bench.document.undo_stack.undo()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from gpu_studio.trainer.cores import cores
 from gpu_studio.trainer.data.image_headers import check_header, damaged, unreadable
 from gpu_studio.trainer.data.values import Array
 from gpu_studio.trainer.errors import DataError
@@ -31,7 +32,7 @@ def read_images(paths: Sequence[str], shape: tuple[int, int, int]) -> Array:
     with tf.device("CPU:0"):
         names = tf.data.Dataset.from_tensor_slices([os.fsencode(path) for path in paths])
         decode = tf.autograph.experimental.do_not_convert(lambda path: _decoded(path, shape))
-        images = names.map(decode, num_parallel_calls=_cores(), deterministic=True).batch(_BATCH)
+        images = names.map(decode, num_parallel_calls=cores(), deterministic=True).batch(_BATCH)
         _fill(x, images.with_options(_options()), paths)
     return x
 
@@ -76,7 +77,3 @@ def _options() -> tf.data.Options:
     options.autotune.enabled = False
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
     return options
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

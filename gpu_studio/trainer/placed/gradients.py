@@ -8,40 +8,50 @@ from typing import Any
 import tensorflow as tf
 
 
-def accumulated(losses: Sequence[Any], variables: Sequence[Any], at_once: int) -> list[Any]:
-    """For each variable, on its device, the sum of its gradients by all losses, one of each micro-batch.
+class Accumulation:
+    """For each variable, on its device, the sum of its gradients of one micro-batch after the other.
 
-    So many micro-batches are in their backward pass at once: the next begins when the first of them has been added. Of
-    a variable no more than `at_once` + 1 gradients are there, however many micro-batches there are.
+    So many micro-batches are under way at once: what the next one computes waits for the first of them to be added.
+    Activations are there of as many, and of a variable as many gradients and their sum, however many micro-batches
+    there are. That bound is what 1F1B brings (Narayanan et al. 2019, "PipeDream", section 3.2); in which order the
+    passes run the executor decides.
     """
-    sums: list[list[Any]] = []
-    for number, loss in enumerate(losses):
-        found = gradients_of(loss, variables, sums[number - at_once] if number >= at_once else ())
-        sums.append([_sum(*pair) for pair in zip(sums[-1], found, variables, strict=True)] if sums else found)
-    return sums[-1]
+
+    def __init__(self, variables: Sequence[Any], at_once: int) -> None:
+        self._variables, self._at_once = variables, at_once
+        self._sums: list[list[Any]] = []
+
+    def next_input(self, x: Any) -> Any:
+        """The samples `x` of the next micro-batch, which are not there before it may begin."""
+        before = len(self._sums) - self._at_once
+        if before < 0:
+            return x
+        # Grouped by device, so that each device tells that of the input once.
+        with tf.control_dependencies([tf.group(*[each for each in self._sums[before] if each is not None])]):
+            return tf.identity(x)
+
+    def add(self, loss: Any) -> None:
+        """Add the gradients of a micro-batch by its loss."""
+        found = gradients_of(loss, self._variables)
+        if self._sums:
+            found = [_sum(*pair) for pair in zip(self._sums[-1], found, self._variables, strict=True)]
+        self._sums.append(found)
+
+    @property
+    def whole(self) -> list[Any]:
+        """The sum over all that were added."""
+        return self._sums[-1]
 
 
-def gradients_of(loss: Any, variables: Sequence[Any], after: Sequence[Any] = ()) -> list[Any]:
+def gradients_of(loss: Any, variables: Sequence[Any]) -> list[Any]:
     """The gradients of `loss` by Keras variables (None where there is none), each operation where its forward one is.
 
-    None is computed before all of `after` are there. A `GradientTape` would compute them all on the device of its own
-    scope; this is the one way of TensorFlow's that colocates gradients. It works inside of a tf.function only.
+    A `GradientTape` would compute them all on the device of its own scope; this is the one way of TensorFlow's that
+    colocates gradients. It works inside of a tf.function only.
     """
     storage = [variable.value for variable in variables]
-    begin = _ones(loss, [each for each in after if each is not None])
-    found: list[Any] = tf.compat.v1.gradients(
-        loss, storage, grad_ys=begin, colocate_gradients_with_ops=True, name="gradients"
-    )
+    found: list[Any] = tf.compat.v1.gradients(loss, storage, colocate_gradients_with_ops=True, name="gradients")
     return found
-
-
-def _ones(loss: Any, after: Sequence[Any]) -> Any:
-    """What the backward pass begins with, once `after` are there."""
-    if not after:
-        return None
-    # Grouped by device, so that each device tells the loss's once.
-    with tf.control_dependencies([tf.group(*after)]), tf.device(loss.device):
-        return tf.ones_like(loss)
 
 
 def _sum(whole: Any, part: Any, variable: Any) -> Any:

@@ -2,12 +2,13 @@
 
 A batch comes as M parts whose weights sum to 1 together, so the sum of their losses is the batch's loss, and the sum of
 their gradients its gradient, also where M does not divide it. A stage starts on a part as soon as its input is there
-(Huang et al. 2019, "GPipe", arXiv:1811.06965); nothing here says in which order.
+(Huang et al. 2019, "GPipe", arXiv:1811.06965); nothing here says in which order, but that no more parts are under way
+at once than keep the devices busy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import reduce
@@ -21,8 +22,9 @@ from gpu_studio.runs.events import Event, Timeline
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.call import added_up
 from gpu_studio.trainer.communication import CommunicationMeter
+from gpu_studio.trainer.cores import cores
 from gpu_studio.trainer.meters import Deltas, Meters
-from gpu_studio.trainer.placed.gradients import accumulated
+from gpu_studio.trainer.placed.gradients import Accumulation
 from gpu_studio.trainer.placed.notes import notes
 from gpu_studio.trainer.placed.placing import PlacedModel
 from gpu_studio.trainer.placed.proof import Proof
@@ -61,7 +63,7 @@ class PlacedProgram(Program):
         super().__init__(tf.distribute.get_strategy(), placed.model, optimizer, loss, meters)
         self.placed, self._micro_batches = placed, cut.replicas
         self._part_rows = cut.batch / cut.replicas
-        self._at_once = at_once(len({device for seat in placed.seats for device in seat.devices}))
+        self._at_once = _at_once({device for seat in placed.seats for device in seat.devices})
         move_slots(optimizer, placed.trainable)
         self._updates = Updates(optimizer, placed.owners())
         self._statistics = Statistics(placed.model.non_trainable_weights, normalisations(placed.seats))
@@ -107,8 +109,9 @@ class PlacedProgram(Program):
     def _train_step(self, batch: Any, step: Any) -> tuple[Any, Deltas]:
         self._traced = tf.compat.v1.get_default_graph()
         with self._scopes(), self._recomputing.entered() if self._recomputing else nullcontext():
-            results = [self._train_part(part, step, number) for number, part in enumerate(batch)]
-            self._apply([result.loss for result in results])
+            sums = Accumulation(self.placed.trainable, self._at_once)
+            results = [self._train_part(part, step, number, sums) for number, part in enumerate(batch)]
+            self._apply(sums.whole)
             self._statistics.write([result.scope for result in results], [result.share for result in results])
             return self._together(results)
 
@@ -121,16 +124,18 @@ class PlacedProgram(Program):
         with following_inputs(), self.placed.placed_calls():
             yield
 
-    def _train_part(self, part: Any, step: Any, number: int) -> _Result:
+    def _train_part(self, part: Any, step: Any, number: int, sums: Accumulation) -> _Result:
         x, y, weight = part
         with self._caught_part(step, number) as scope:
-            outputs = self.model(x, training=True)
+            outputs = self.model(sums.next_input(x), training=True)
         share = tf.reduce_sum(weight)
         activity = [tf.cast(term, tf.float32) * share for term in scope.losses]
         if number == 0:
             activity += self._weight_penalties()
         loss, deltas = self._judged(outputs, y, weight)
-        return _Result(tf.add_n([loss, *activity]), deltas, share, scope)
+        loss = tf.add_n([loss, *activity])
+        sums.add(self.optimizer.scale_loss(loss))
+        return _Result(loss, deltas, share, scope)
 
     def _evaluate_part(self, part: Any) -> _Result:
         x, y, weight = part
@@ -156,11 +161,15 @@ class PlacedProgram(Program):
         draw = (step * self._micro_batches + number) * DRAWS_PER_STEP
         return self._caught_from(draw)
 
-    def _apply(self, losses: list[Any]) -> None:
-        trainable = self.placed.trainable
-        gradients = accumulated([self.optimizer.scale_loss(loss) for loss in losses], trainable, self._at_once)
+    def _apply(self, gradients: list[Any]) -> None:
         with self._updates.placed():
-            self.optimizer.apply(gradients, trainable)
+            self.optimizer.apply(gradients, self.placed.trainable)
 
     def _together(self, results: list[_Result]) -> tuple[Any, Deltas]:
         return tf.add_n([result.loss for result in results]), reduce(added_up, [result.deltas for result in results])
+
+
+def _at_once(devices: Collection[str]) -> int:
+    """How many micro-batches are under way; logical CPUs share the cores that this process may use."""
+    shared = any(device.startswith("CPU") for device in devices)
+    return at_once(len(devices), cores() if shared else 0)

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from placed_jobs import Job, answers, spread
 
+from gpu_studio.placement.stage_memory import at_once
 from gpu_studio.runs.events import Placement
 from gpu_studio.runs.reading.placements import judged
+from gpu_studio.trainer.cores import cores
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -117,10 +119,17 @@ HEAVY = 4 * 256 * 256 * 4
 """Bytes of all gradients, nearly, of a model that has much of these and little else."""
 
 
+UNDER_WAY = at_once(1, cores())
+
+
 def held_back() -> dict[str, Job]:
     settings = [f"model.options={{ hidden = {[256] * 5} }}", "training.batch_size=24", "training.optimizer=sgd"]
     heavy = {"layers": {"dense": "CPU:0"}, "settings": settings}
-    return {"heavy": {**heavy, "micro_batches": 12}}
+    shape = "data.options={ shape = [12], samples = 9000, classes = 4 }"
+    settings = [f"model.options={{ hidden = {[64] * 6} }}", "training.batch_size=8000", "training.optimizer=sgd", shape]
+    tall = {"layers": {"dense": "CPU:0"}, "settings": settings}
+    cut = {f"tall, {name}": {**tall, "micro_batches": parts} for name, parts in (("few", 4), ("many", 3 * UNDER_WAY))}
+    return {"heavy": {**heavy, "micro_batches": 3 * UNDER_WAY}, **cut}
 
 
 def noted() -> dict[str, Job]:
@@ -298,4 +307,8 @@ def test_that_what_cannot_be_placed_is_refused_with_what_to_do(results, name):
 
 
 def test_that_no_more_gradients_are_there_than_backward_passes_are_under_way_and_their_sum(results):
-    assert 3 * HEAVY < results["heavy"]["peak"] < 6 * HEAVY
+    assert 3 * HEAVY < results["heavy"]["peak"] < (1.5 + UNDER_WAY) * HEAVY
+
+
+def test_that_of_many_micro_batches_only_what_is_kept_of_those_under_way_is_there(results):
+    assert results["tall, many"]["peak"] < 0.6 * results["tall, few"]["peak"]

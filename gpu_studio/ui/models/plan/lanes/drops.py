@@ -9,7 +9,8 @@ from gpu_studio.placement.model_graph import Layer, ModelGraph
 from gpu_studio.placement.places import limit_bytes
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.splitting_kinds import why_not_split
-from gpu_studio.plan import Machine, Plan, logical_devices, validate
+from gpu_studio.placement.stage_memory import at_once, samples_at_once
+from gpu_studio.plan import Machine, Placed, Plan, logical_devices, validate
 from gpu_studio.plan.problems import listed
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.plan.edits import placing
@@ -145,9 +146,11 @@ def _size_refusals(drop: Drop, layers: Sequence[Layer], ground: Ground) -> Itera
 
 
 def _held(layer: Layer, ground: Ground) -> int:
-    """Weights, gradients, the optimizer's slots, and what the backward pass needs of the batch, in bytes."""
+    """Weights, gradients, the optimizer's slots, and what the backward pass needs of the batch, in bytes, at least."""
     state = layer.weight_bytes + layer.trainable_bytes + ground.model.slots.get(layer.name, 0)
-    return state + layer.kept_bytes * max(1, ground.plan.training.batch_size)
+    placed = ground.plan.distribution.placed or Placed()
+    batch = max(1, ground.plan.training.batch_size)
+    return state + layer.kept_bytes * samples_at_once(batch, max(1, placed.micro_batches), at_once(1))
 
 
 def _new_problem(ground: Ground, after: Plan) -> str:
