@@ -179,7 +179,9 @@ def test_that_a_model_with_room_if_it_recomputes_says_so_and_is_written_so(gpu_s
         "--set",
         "devices.visible=['GPU:0']",
         "--set",
-        "training.batch_size=4000",
+        "training.batch_size=2000",
+        "--micro-batches",
+        "4",
     )
     refused = gpu_studio(*words)
     assert refused.code == exit_codes.REFUSED

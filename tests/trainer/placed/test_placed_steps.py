@@ -115,7 +115,7 @@ def recomputed() -> dict[str, Job]:
     return made | {"wide, kept": stages, "wide, recomputed": {**stages, "recompute": True}}
 
 
-HEAVY = 4 * 256 * 256 * 4
+HEAVY = 3 * 256 * 256 * 4
 """Bytes of all gradients, nearly, of a model that has much of these and little else."""
 
 
@@ -123,13 +123,13 @@ UNDER_WAY = at_once(1, cores())
 
 
 def held_back() -> dict[str, Job]:
-    settings = [f"model.options={{ hidden = {[256] * 5} }}", "training.batch_size=24", "training.optimizer=sgd"]
+    settings = [f"model.options={{ hidden = {[256] * 4} }}", "training.batch_size=24", "training.optimizer=sgd"]
     heavy = {"layers": {"dense": "CPU:0"}, "settings": settings}
     shape = "data.options={ shape = [12], samples = 9000, classes = 4 }"
-    settings = [f"model.options={{ hidden = {[64] * 6} }}", "training.batch_size=8000", "training.optimizer=sgd", shape]
+    settings = [f"model.options={{ hidden = {[64] * 4} }}", "training.batch_size=8000", "training.optimizer=sgd", shape]
     tall = {"layers": {"dense": "CPU:0"}, "settings": settings}
-    cut = {f"tall, {name}": {**tall, "micro_batches": parts} for name, parts in (("few", 4), ("many", 3 * UNDER_WAY))}
-    return {"heavy": {**heavy, "micro_batches": 3 * UNDER_WAY}, **cut}
+    cut = {f"tall, {name}": {**tall, "micro_batches": parts} for name, parts in (("few", 4), ("many", 2 * UNDER_WAY))}
+    return {"heavy": {**heavy, "micro_batches": 2 * UNDER_WAY}, **cut}
 
 
 def noted() -> dict[str, Job]:
