@@ -1,26 +1,22 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from real_runs import PATIENCE_S, PLAN, ended, eventually, fake_trainer, start, training
+from real_runs import PATIENCE_S, PLAN, ended, eventually, fake_trainer, kill_trainers, start, training
 
 from gpu_studio import hardware
 from gpu_studio.cli import main
 from gpu_studio.plan import Machine, save
-from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.launch import TRAINER_VARIABLE, trainer_environment
-from gpu_studio.runs.lock import held, holder
+from gpu_studio.runs.lock import held
 from gpu_studio.runs.queueing.queue import Queue
 
 __all__ = ["ended", "start", "training"]
@@ -91,10 +87,7 @@ def trainer(monkeypatch: pytest.MonkeyPatch, runs_dir: Path) -> Iterator[Callabl
 
     behaves()
     yield behaves
-    for run in directories(runs_dir):
-        if living := holder(run.lock_file):
-            os.kill(living.pid, signal.SIGKILL)
-            eventually(partial(_is_free, run.lock_file), "the end of the trainer")
+    kill_trainers(runs_dir)
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import os
 import shlex
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,8 +8,8 @@ from pathlib import Path
 import fake_plan_asker
 import pytest
 import warm_python
+from real_runs import kill_trainers
 
-from gpu_studio.runs import catalogue, lock
 from gpu_studio.runs.launch import TRAINER_VARIABLE
 from gpu_studio.ui.control.quitting import LEAVE
 from gpu_studio.ui.control.run_ends import NO
@@ -26,10 +24,7 @@ def runs(tmp_path: Path) -> Iterator[Path]:
     """A folder for runs. Trainers that still live in it after the test are killed: they are nobody's children."""
     folder = tmp_path / "runs"
     yield folder
-    for run in catalogue.directories(folder):
-        holder = lock.holder(run.lock_file)
-        if holder is not None:
-            os.kill(holder.pid, signal.SIGKILL)
+    kill_trainers(folder)
 
 
 @pytest.fixture

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gpu_studio.plan import Data, Model, Plan, Training
-from gpu_studio.runs import events
+from gpu_studio.runs import events, lock
+from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import AnyEvent
 from gpu_studio.runs.launch import Launched, launch, trainer_environment
@@ -57,6 +62,19 @@ def has_trained(launched: Launched, steps: int) -> Callable[[], bool]:
 def told(launched: Launched) -> list[AnyEvent]:
     """All events of the run so far."""
     return list(events_of(launched.directory))
+
+
+def kill_trainers(runs: Path) -> None:
+    """Kill the trainers that still live in a folder of runs, and wait for their end."""
+    for run in directories(runs):
+        if living := lock.holder(run.lock_file):
+            with suppress(ProcessLookupError):  # it may be ending by itself just now
+                os.kill(living.pid, signal.SIGKILL)
+            eventually(partial(_is_free, run.lock_file), "the end of the trainer")
+
+
+def _is_free(lock_file: Path) -> bool:
+    return not lock.held(lock_file)
 
 
 @pytest.fixture
