@@ -112,6 +112,7 @@ def recomputed() -> dict[str, Job]:
     }
     made: dict[str, Job] = {f"{name}, kept": job for name, job in placed.items()}
     made |= {f"{name}, recomputed": {**job, "recompute": True} for name, job in placed.items()}
+    made["nested, 8"] = {**placed["nested"], "recompute": True, "micro_batches": 8}
     return made | {"wide, kept": stages, "wide, recomputed": {**stages, "recompute": True}}
 
 
@@ -123,7 +124,12 @@ UNDER_WAY = at_once(1, cores())
 
 
 def held_back() -> dict[str, Job]:
-    settings = [f"model.options={{ hidden = {[256] * 4} }}", "training.batch_size=24", "training.optimizer=sgd"]
+    settings = [
+        f"model.options={{ hidden = {[256] * 4} }}",
+        f"training.batch_size={6 * UNDER_WAY}",
+        "training.optimizer=sgd",
+    ]
+    settings.append(f"data.options={{ shape = [12], samples = {20 * UNDER_WAY}, classes = 4 }}")
     heavy = {"layers": {"dense": "CPU:0"}, "settings": settings}
     shape = "data.options={ shape = [12], samples = 9000, classes = 4 }"
     settings = [f"model.options={{ hidden = {[64] * 4} }}", "training.batch_size=8000", "training.optimizer=sgd", shape]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QItemSelectionModel, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QSizePolicy, QWidget
 
@@ -97,8 +97,7 @@ class QueueCard(Card):
         self._fit()
         place = self._control.model.place_of(self._control.selected)
         if place is not None:
-            row, whole = self._control.model.index(place, 0), QItemSelectionModel.SelectionFlag.Rows
-            self.table.selectionModel().setCurrentIndex(row, QItemSelectionModel.SelectionFlag.ClearAndSelect | whole)
+            self.table.choose_row(place)
         entry = next((each.entry for each in rows if each.entry.id == self._control.selected), None)
         self._name("queue_hold", "Release" if entry and entry.held else "Hold")
         self._name("queue_pass", "Keep devices" if entry and entry.lets_pass else "Let others pass")
