@@ -94,20 +94,24 @@ def concerns_of(
 
 
 def not_finite(sight: Sight) -> Iterator[Concern]:
-    """A loss that is no number any more: nothing good comes after it."""
+    """A loss that is no number any more: nothing good comes after it.
+
+    Only losses of this run count. A resumed run begins at a later step than 0 and has no loss until its first call
+    has ended, which says nothing of how it goes.
+    """
     history = sight.history
-    if history.loss is not None or not history.step:
+    if history.loss is not None or history.started is None:
         return
     losses, steps = (history.losses.column(name)[-_TAIL:] for name in ("loss", "step"))
-    missing = steps[~np.isfinite(losses)]
-    first = int(missing[0]) if len(missing) else history.step
-    yield _found(
-        sight,
-        "not finite",
-        f"The loss is not a number from step {first:,} on.",
-        "Stop, and go on from the last checkpoint with a smaller training.learning_rate, or with clipped gradients.",
-        "error",
-    )
+    missing = steps[~np.isfinite(losses) & (steps > history.started.from_step)]
+    if len(missing):
+        yield _found(
+            sight,
+            "not finite",
+            f"The loss is not a number from step {int(missing[0]):,} on.",
+            "Stop, and go on from the last checkpoint with a smaller training.learning_rate, or with clipped gradients.",
+            "error",
+        )
 
 
 INPUT_BEGINS, INPUT_ENDS, INPUT_SECONDS = 0.25, 0.15, 10.0

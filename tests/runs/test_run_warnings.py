@@ -16,9 +16,9 @@ GIB = 1024**3
 class Told:
     """A history that is told of calls, one a second, and looked at."""
 
-    def __init__(self, strategy: str = "mirrored") -> None:
-        self.history, self.now, self.step, self.held = History(), 1000.0, 0, ()
-        self.tell(events.Started(run="r", plan="p", pid=1, host="h", gpu_studio="0", python="3"))
+    def __init__(self, strategy: str = "mirrored", from_step: int = 0) -> None:
+        self.history, self.now, self.step, self.held = History(), 1000.0, from_step, ()
+        self.tell(events.Started(run="r", plan="p", pid=1, host="h", gpu_studio="0", python="3", from_step=from_step))
         self.tell(events.Devices(logical=[], replicas=["GPU:0", "GPU:1"], strategy=strategy))
         self.tell(
             events.Model(
@@ -124,6 +124,21 @@ def test_that_a_loss_that_is_no_number_names_the_first_step_and_stands_on_top() 
     assert list(found) == ["not finite", "memory GPU:0"]
     assert found["not finite"].text == "The loss is not a number from step 6 on."
     assert found["not finite"].level == "error"
+
+
+def test_that_a_resumed_run_gives_no_alarm_before_its_first_step() -> None:
+    assert Told(from_step=2506).look(after=20.0) == {}
+
+
+def test_that_a_resumed_run_gives_no_alarm_for_what_the_run_before_had_lost() -> None:
+    told = Told(from_step=3)
+    told.history.inherit(events.Steps(epoch=1, first_step=0, losses=[1.0, 1.0, None], samples=30, seconds=1.0))
+    assert told.look(after=20.0) == {}
+
+
+def test_that_a_resumed_run_whose_first_loss_is_no_number_is_told_at_once() -> None:
+    found = Told(from_step=2506).train(1, loss=None).look()
+    assert found["not finite"].text == "The loss is not a number from step 2,507 on."
 
 
 @pytest.mark.parametrize(
