@@ -109,7 +109,8 @@ def not_finite(sight: Sight) -> Iterator[Concern]:
             sight,
             "not finite",
             f"The loss is not a number from step {int(missing[0]):,} on.",
-            "Stop, and go on from the last checkpoint with a smaller training.learning_rate, or with clipped gradients.",
+            "Stop, and go on from the last checkpoint with a smaller training.learning_rate, "
+            "or with clipped gradients.",
             "error",
         )
 
