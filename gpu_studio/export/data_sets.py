@@ -14,6 +14,7 @@ from gpu_studio.export.layout import call
 from gpu_studio.export.literals import literal
 from gpu_studio.export.source import Header, Source
 from gpu_studio.plan.catalogue import DATA
+from gpu_studio.plan.pixels import are_pixels
 
 DIGITS_FILE = "digits.npz"
 """The bundled data, which a script with digits looks for beside itself."""
@@ -144,7 +145,7 @@ def _converted(name: str, header: Header) -> str:
 
 def _samples(name: str, header: Header) -> str:
     shape, dtype = header
-    if dtype == np.uint8:
+    if are_pixels(dtype.name, shape):
         axis = "[..., None]" if len(shape) == 3 else ""
         return f"{name}{axis}.astype(np.float32) / 255"
     tokens = np.issubdtype(dtype, np.integer) and len(shape) == 2

@@ -15,6 +15,7 @@ from gpu_studio.image_folders import ImageFolderError, Layout, layout_of
 from gpu_studio.plan import Data
 from gpu_studio.plan.catalogue import DATA, IMAGES
 from gpu_studio.plan.keras_names import Task
+from gpu_studio.plan.pixels import are_pixels
 from gpu_studio.plan.rules.source_rules import shape_of
 
 Header = tuple[tuple[int, ...], np.dtype[Any]]
@@ -42,7 +43,7 @@ class Source:
         if not self.headers:
             return False
         shape, dtype = self.headers[0][1]
-        return len(shape) == 2 and np.issubdtype(dtype, np.integer) and dtype != np.uint8
+        return len(shape) == 2 and np.issubdtype(dtype, np.integer)
 
 
 def source_of(data: Data, base: Path) -> Source:
@@ -102,7 +103,7 @@ def _with(path: Path, headers: dict[str, Header]) -> Source:
         raise ExportError(f"The data file {path} needs arrays of numbers x_train and y_train, or x and y.")
     test = ("x_test", "y_test") if {"x_test", "y_test"} <= set(headers) and whole[0] == "x_train" else ()
     (shape, dtype), (_, targets) = headers[whole[0]], headers[whole[1]]
-    grey = dtype == np.uint8 and len(shape) == 3
+    grey = len(shape) == 3 and are_pixels(dtype.name, shape)
     task: Task = "values" if np.issubdtype(targets, np.floating) else "classes"
     ordered = tuple((name, headers[name]) for name in (*whole, *test))
     return Source(task, (*shape[1:], 1) if grey else shape[1:], None, bool(test), path, ordered)

@@ -112,6 +112,8 @@ def test_that_colour_pictures_are_scaled_alike(tmp_path):
 FILES = {
     "grey images of bytes": {"x": images(20), "y": labels(20)},
     "colour images of bytes": {"x": np.ones((9, 4, 4, 3), np.uint8), "y": np.arange(9) % 3},
+    "bytes of categories": {"x": np.arange(90, dtype=np.uint8).reshape(15, 6), "y": np.arange(15) % 3},
+    "bytes of short rows": {"x": np.arange(90, dtype=np.uint8).reshape(15, 3, 2), "y": np.arange(15) % 3},
     "numbers": {"x": np.random.default_rng(0).normal(size=(30, 5)), "y": (np.arange(30) % 2).reshape(-1, 1)},
     "values": {"x": np.arange(60, dtype=np.int16).reshape(15, 2, 2), "y": np.linspace(0, 1, 15)},
 }

@@ -2,8 +2,8 @@
 
 | in the file                         | becomes                                                      |
 |-------------------------------------|--------------------------------------------------------------|
-| x of bytes (uint8)                  | float32 in 0…1; (n, rows, columns) gets a channel axis       |
-| x of wider integers, (n, length)    | int32 token ids                                              |
+| x of bytes (uint8) that are pixels  | float32 in 0…1; (n, rows, columns) gets a channel axis       |
+| x of integers, (n, length)          | int32 token ids                                              |
 | any other numbers in x              | float32 as they are                                          |
 | y of integers, (n,) or (n, 1)       | int32 class ids                                              |
 | y of floats, (n,) or (n, 1)         | float32 values (n, 1): regression                            |
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpu_studio.plan.pixels import BRIGHTEST, are_pixels
 from gpu_studio.trainer.data.values import Array, Split
 from gpu_studio.trainer.errors import DataError
 
@@ -43,9 +44,9 @@ def test_split_of(source: str, x: Array, y: Array, whole: Split) -> Split:
 
 def samples(source: str, name: str, x: Array) -> Array:
     """`x` as float32, or as int32 if it holds token ids."""
-    if x.dtype == np.uint8:
+    if are_pixels(x.dtype.name, x.shape):
         pixels = x.astype(np.float32)
-        pixels /= 255
+        pixels /= BRIGHTEST
         return pixels[..., None] if x.ndim == 3 else pixels
     if np.issubdtype(x.dtype, np.integer) and x.ndim == 2:
         return _ids(source, name, x)

@@ -64,15 +64,26 @@ def test_that_a_test_split_of_the_file_is_read(written):
 
 
 def test_that_bytes_become_images_between_0_and_1_with_a_channel(written):
-    grey = np.arange(6 * 5 * 4, dtype=np.uint8).reshape(6, 5, 4)
+    grey = np.arange(6 * 9 * 8, dtype=np.uint16).astype(np.uint8).reshape(6, 9, 8)
     whole, _ = read_npz(written(x=grey, y=Y))
-    assert (whole.x.shape, whole.x.dtype) == ((6, 5, 4, 1), np.float32)
+    assert (whole.x.shape, whole.x.dtype) == ((6, 9, 8, 1), np.float32)
     np.testing.assert_allclose(whole.x[..., 0] * 255, grey, rtol=1e-6)
 
 
-def test_that_whole_numbers_in_a_table_are_tokens(written):
-    whole, _ = read_npz(written(x=np.arange(12).reshape(6, 2), y=Y[:, None]))
+@pytest.mark.parametrize("kind", [np.uint8, np.int64])
+def test_that_whole_numbers_in_a_table_are_tokens(kind, written):
+    table = np.arange(12).reshape(6, 2)
+    whole, _ = read_npz(written(x=table.astype(kind), y=Y[:, None]))
     assert (whole.x.dtype, whole.y.shape) == (np.int32, (6,))
+    np.testing.assert_array_equal(whole.x, table)
+
+
+@pytest.mark.parametrize("shape", [(6, 5, 4), (6, 100, 4), (6, 9, 9, 2)])
+def test_that_bytes_that_are_no_pictures_are_numbers_as_they_are(shape, written):
+    numbers = np.full(shape, 200, np.uint8)
+    whole, _ = read_npz(written(x=numbers, y=Y))
+    assert whole.x.dtype == np.float32
+    np.testing.assert_array_equal(whole.x, numbers)
 
 
 def test_that_fractions_as_targets_are_values_of_a_regression(written):

@@ -1,0 +1,24 @@
+"""Which arrays of bytes are pictures. A byte may just as well be a token, a category or a count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+BRIGHTEST = 255
+"""What a byte of a picture is divided by, so that a model sees 0…1."""
+CHANNELS = (1, 3, 4)
+"""Grey, colours, and colours with what is transparent: the last axis of a picture, or of a film."""
+SMALLEST_SIDE = 8
+"""Pixels. Less is a table: a sequence of a few features at each step has the same axes as a grey picture."""
+
+
+def are_pixels(dtype: str, shape: Sequence[int]) -> bool:
+    """Whether samples of this NumPy type and `shape` (the first axis counts them) are pictures made of bytes.
+
+    Pictures are (samples, rows, columns, channels), grey ones also (samples, rows, columns); films have one more axis.
+    """
+    if dtype != "uint8":
+        return False
+    if len(shape) == 3:
+        return min(shape[1:]) >= SMALLEST_SIDE
+    return len(shape) > 3 and shape[-1] in CHANNELS
