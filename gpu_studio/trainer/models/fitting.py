@@ -19,7 +19,10 @@ def check_fit(name: str, dataset: Dataset) -> None:
     if dataset.tokens and name != "transformer":
         raise ModelError(
             f"{name} cannot read the token ids of {dataset.name}: their size means nothing.",
-            ['Use model.name = "transformer", which looks tokens up.', "Save measured values, flattened pixels too, as floats."],
+            [
+                'Use model.name = "transformer", which looks tokens up.',
+                "Save measured values, flattened pixels too, as floats.",
+            ],
         )
     if min(dataset.sample_shape[:2]) < entry.smallest_side:
         raise _small(name, dataset)
