@@ -12,6 +12,7 @@ from keras.src.utils import naming
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.models.meeting import check_meeting
+from gpu_studio.trainer.models.own_training import check_steps
 from gpu_studio.trainer.user_code import Function, give
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
@@ -21,7 +22,8 @@ def python_model(text: str, options: Mapping[str, Any], dataset: Dataset, base: 
 
     The function is called with `options`, and with what it names of: `input_shape` (one sample's), `outputs` (units of
     the last layer), `classes` (None for values) and `seed`. A model that is no graph becomes the only layer of one.
-    Raises UserCodeError for whatever goes wrong in it, and ModelError for a model that does not fit the data.
+    Raises UserCodeError for whatever goes wrong in it, and ModelError for a model that does not fit the data or has
+    steps of its own.
     """
     offered = {
         "input_shape": dataset.sample_shape,
@@ -34,6 +36,7 @@ def python_model(text: str, options: Mapping[str, Any], dataset: Dataset, base: 
     function, made = give("model", text, options, offered, base)
     if not isinstance(made, keras.Model):
         raise _no_model(function, made)
+    check_steps(function.name, made)
     model = function.guarded(lambda: _as_graph(made, dataset))
     check_meeting(function.name, model, dataset)
     return model

@@ -58,6 +58,35 @@ def breaking():
         def call(self, x):
             return x @ x
     return Broken()
+
+class Stepping(Net):
+    def train_step(self, data):
+        raise RuntimeError("never called")
+class Losing(Stepping):
+    train_step = keras.Model.train_step
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        return 0.0
+class Testing(keras.Sequential):
+    def test_step(self, data):
+        return {}
+class Gan(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.generator = keras.Sequential([keras.layers.Dense(3)])
+def stepping(outputs): return Stepping(outputs)
+def losing(outputs): return Losing(outputs)
+def testing(outputs): return Testing([keras.layers.Dense(outputs)])
+def patched(outputs):
+    model = sequential(outputs)
+    model.train_step = lambda data: {}
+    return model
+def stepping_inside(outputs):
+    return keras.Sequential([Stepping(outputs)])
+def gan(): return Gan()
+def compiled(outputs):
+    model = Net(outputs)
+    model.compile(keras.optimizers.SGD(0.0), keras.losses.MeanAbsoluteError())
+    return model
 """
 )
 
@@ -123,6 +152,35 @@ def test_that_what_training_cannot_use_is_told(file: Path, function: str, kind: 
     with pytest.raises(kind) as caught:
         build(file, function)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("function", "own"),
+    [
+        ("stepping", "a Stepping with its own train_step,"),
+        ("losing", "a Losing with its own compute_loss,"),
+        ("testing", "a Testing with its own test_step,"),
+        ("patched", "a Sequential with its own train_step,"),
+        ("gan", "a Gan that has no method call,"),
+    ],
+)
+def test_that_a_model_that_would_train_otherwise_than_here_is_refused(file: Path, function: str, own: str) -> None:
+    with pytest.raises(ModelError, match=f"own_models.py:{function} returns {own}") as caught:
+        build(file, function)
+    assert caught.value.suggestions
+
+
+def test_that_steps_of_a_model_within_a_model_are_no_matter_as_in_keras(file: Path) -> None:
+    assert build(file, "stepping_inside").count_params() == 8 + 8 * 3 + 3
+
+
+@pytest.mark.parametrize(
+    ("function", "words"), [("sequential", "Adam and mse"), ("compiled", "SGD and MeanAbsoluteError"), ("shares", "")]
+)
+def test_that_it_is_known_by_what_a_model_was_compiled(file: Path, function: str, words: str) -> None:
+    from gpu_studio.trainer.models.own_training import compiled_with
+
+    assert compiled_with(build(file, function)) == words
 
 
 def test_that_a_checkpoint_knows_by_which_code_its_data_were_made(file: Path) -> None:
