@@ -8,7 +8,7 @@ so that an older window can watch a newer trainer.
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -23,7 +23,9 @@ from gpu_studio.runs.event_parts import PartRow as PartRow
 from gpu_studio.runs.event_parts import Stage as Stage
 from gpu_studio.runs.event_parts import StageSpan as StageSpan
 
-State = Literal["starting", "running", "paused", "stopping", "finished", "failed", "lost"]
+State = Literal["starting", "running", "paused", "stopping", "finished", "stopped", "failed", "lost"]
+ENDED: Final[tuple[State, ...]] = ("finished", "stopped", "failed", "lost")
+"""The states after which nothing more comes. `lost` is what a reader concludes; no trainer tells it."""
 
 
 class Event(msgspec.Struct, kw_only=True, tag_field="event", frozen=True):
@@ -220,6 +222,11 @@ class Finished(Event, tag="finished", frozen=True):
     step: int
     metrics: dict[str, float | None] = {}
 
+    @property
+    def state(self) -> State:
+        """`stopped` if a person ended the run before its plan was done, else `finished`."""
+        return "stopped" if self.reason in ("stopped", "stopped_now") else "finished"
+
 
 class Failed(Event, tag="failed", frozen=True):
     """The end: what went wrong in a plain sentence, what to try, and the traceback for who wants it.
@@ -235,6 +242,11 @@ class Failed(Event, tag="failed", frozen=True):
     kind: str = ""
     layer: str | None = None
     mends: list[Mend] = []
+
+    @property
+    def state(self) -> State:
+        """Always `failed`."""
+        return "failed"
 
 
 AnyEvent = (

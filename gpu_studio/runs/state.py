@@ -6,7 +6,7 @@ import os
 
 from gpu_studio.runs import lock
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import TERMINAL, Failed, Finished, State, decode
+from gpu_studio.runs.events import ENDED, TERMINAL, Failed, Finished, State, decode
 
 # A failure brings its traceback; more than this no terminal event holds.
 _LAST_BYTES = 1024 * 1024
@@ -23,7 +23,7 @@ def state_of(run: RunDirectory, last_known: State = "starting") -> State:
     `lost` if nobody holds the lock and there is no terminal event. The lock is asked first and the end of the file
     read after it, so a trainer that says its last word and goes between two looks is not taken for lost.
     """
-    if last_known in ("finished", "failed"):
+    if last_known in ENDED and last_known != "lost":
         return last_known
     if is_live(run):
         return "starting" if last_known == "lost" else last_known
@@ -31,11 +31,9 @@ def state_of(run: RunDirectory, last_known: State = "starting") -> State:
 
 
 def terminal_state(run: RunDirectory) -> State | None:
-    """Return `finished` or `failed` if the events end so; None if they do not."""
+    """Return `finished`, `stopped` or `failed` if the events end so; None if they do not."""
     ending = terminal_event(run)
-    if ending is None:
-        return None
-    return "failed" if isinstance(ending, Failed) else "finished"
+    return ending.state if ending else None
 
 
 def terminal_event(run: RunDirectory) -> Finished | Failed | None:

@@ -83,6 +83,11 @@ def share(part: float | None) -> str:
     return UNKNOWN if part is None else f"{part:.0%}".replace("%", " %")
 
 
+def plural(count: int, word: str) -> str:
+    """Write a number of things: `1 step`, `2,300 steps`."""
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
 def _three_digits(amount: float) -> str:
     if amount >= 999.5:
         return f"{amount:,.0f}"

@@ -22,7 +22,6 @@ class Ending:
             if self._told:
                 return False
             self._told = True
-            state = "finished" if isinstance(event, Finished) else "failed"
-            self._writer.write(StateChanged(state=state))  # type: ignore[arg-type]
+            self._writer.write(StateChanged(state=event.state))
             self._writer.write(event)
             return True

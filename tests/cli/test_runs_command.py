@@ -89,7 +89,7 @@ def test_that_a_run_is_paused_goes_on_writes_a_checkpoint_and_stops(gpu_studio, 
     assert [event.step for event in told(launched) if isinstance(event, Checkpoint)] == [2]
     answer = gpu_studio("runs", "stop", "latest", "--now")
     assert answer.code == 0
-    assert answer.err == f"Asked it to stop.\n{launched.directory.id} has ended: finished.\n"
+    assert answer.err == f"Asked it to stop.\n{launched.directory.id} has ended: stopped.\n"
     assert told(launched)[-1].reason == "stopped_now"
 
 

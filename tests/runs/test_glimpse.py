@@ -66,9 +66,7 @@ def test_that_a_glimpse_ended_early_is_sparser_and_reaches_as_far(runs_dir, look
 
 
 @pytest.mark.usefixtures("small_ends")
-@pytest.mark.parametrize(
-    ("ending", "state"), [("completed", "finished"), ("failed", "failed"), ("stopped", "finished")]
-)
+@pytest.mark.parametrize(("ending", "state"), [("completed", "finished"), ("failed", "failed"), ("stopped", "stopped")])
 def test_that_the_end_of_a_run_is_seen(runs_dir, ending, state):
     script = Script(trained=40, epochs=40, steps=1000, call_seconds=0.5, ending=ending)
     found = seen_of(make_run(runs_dir, script).events_file)

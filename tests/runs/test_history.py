@@ -90,12 +90,17 @@ def test_that_a_pause_shows_no_throughput_and_no_time_passing():
 
 
 @pytest.mark.parametrize(
-    ("reason", "step", "progress"),
-    [("completed", 12, 1.0), ("early_stopping", 8, 8 / 12), ("stopped", 5, 5 / 12), ("stopped_now", 5, 5 / 12)],
+    ("reason", "state", "step", "progress"),
+    [
+        ("completed", "finished", 12, 1.0),
+        ("early_stopping", "finished", 8, 8 / 12),
+        ("stopped", "stopped", 5, 5 / 12),
+        ("stopped_now", "stopped", 5, 5 / 12),
+    ],
 )
-def test_that_a_finished_run_is_as_far_as_it_was_trained(reason, step, progress):
+def test_that_a_run_that_was_stopped_is_told_from_one_that_finished(reason, state, step, progress):
     run = folded(STARTED, MODEL, RUNNING, steps(0, 1.0), finished(reason, step))
-    assert (run.state, run.reason, run.ended, run.step) == ("finished", reason, True, step)
+    assert (run.state, run.reason, run.ended, run.step) == (state, reason, True, step)
     assert run.progress == pytest.approx(progress)
     assert run.eta_seconds == 0
     assert run.samples_per_second is None

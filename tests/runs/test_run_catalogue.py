@@ -94,7 +94,7 @@ def test_that_a_catalogue_goes_on_where_it_stopped_reading(start, runs_dir):
     send(live.directory, "stop")
     live.process.wait()
     [summary] = catalogue.summaries()
-    assert (summary.state, summary.reason, summary.step) == ("finished", "stopped", 2)
+    assert (summary.state, summary.reason, summary.step) == ("stopped", "stopped", 2)
     assert summary == summarise(live.directory)
 
 

@@ -35,12 +35,15 @@ def test_that_a_living_run_is_as_it_last_said(run):
 
 def test_that_what_has_ended_stays_ended(run):
     assert state_of(run, "finished") == "finished"
+    assert state_of(run, "stopped") == "stopped"
     assert state_of(run, "failed") == "failed"
 
 
 def test_that_an_end_which_the_reader_has_not_read_yet_is_no_loss(run):
     write(run, Log(message="x"), FINISHED)
     assert state_of(run, "running") == "finished"
+    write(run, Finished(reason="stopped", seconds=1, epoch=1, step=1))
+    assert state_of(run, "running") == "stopped"
     write(run, Failed(message="x", suggestions=[], traceback="t" * 300_000))
     assert state_of(run, "running") == "failed"
 

@@ -71,7 +71,7 @@ def test_that_stop_checkpoints_and_evaluates_nothing_more(tmp_path: Path, how: s
     end = done.one(events.Finished)
     assert (end.reason, end.metrics) == ("stopped", {})
     assert done.of(events.Checkpoint)[-1].step == end.step
-    assert states_of(done.events)[-2:] == ["stopping", "finished"]
+    assert states_of(done.events)[-2:] == ["stopping", "stopped"]
     assert done.events[-1] == end
 
 

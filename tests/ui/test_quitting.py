@@ -73,7 +73,7 @@ def test_that_stop_shows_how_it_goes_and_closes_when_the_run_is_gone(asking, run
     (run,) = catalogue.directories(runs)
     assert "checkpoint" in stopping.lines[run].text()
     qtbot.waitUntil(lambda: not asking.isVisible(), timeout=LONG_MS)
-    assert state_of(run) == "finished"
+    assert state_of(run) == "stopped"
     assert not lock.held(run.lock_file)
     assert len(checkpoints(run)) == 1
 

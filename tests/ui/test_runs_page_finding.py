@@ -69,7 +69,7 @@ def test_that_return_goes_from_the_words_to_what_they_found(window: MainWindow, 
 
 
 @pytest.mark.parametrize(
-    ("chip", "expected"), [("live", {"delta"}), ("finished", {"alpha", "gamma"}), ("failed", {"beta"})]
+    ("chip", "expected"), [("live", {"delta"}), ("finished", {"alpha"}), ("stopped", {"gamma"}), ("failed", {"beta"})]
 )
 def test_that_a_chip_shows_runs_of_its_kind_and_all_shows_all(window: MainWindow, qtbot, chip, expected) -> None:
     page = window.run_list.page

@@ -103,9 +103,9 @@ def test_that_a_run_that_begins_says_what_it_is_at():
     ("ending", "begin", "end"),
     [
         ("completed", "test accuracy 0.9620 · test loss 0.1310 · took ", " s"),
-        ("stopped", "stopped in epoch 2 of 30, with a checkpoint, after ", " s"),
-        ("failed", "ended in epoch 3 of 30 · step 500", ""),
-        ("none", "ended in epoch 3 of 30 · step 500", ""),
+        ("stopped", "after 2 of 30 epochs and 100 steps, with a checkpoint · took ", " s"),
+        ("failed", "ended after 2 of 30 epochs and 100 steps", ""),
+        ("none", "ended after 2 of 30 epochs and 100 steps", ""),
     ],
 )
 def test_that_an_ended_run_says_how(runs_dir, ending, begin, end):
@@ -243,7 +243,7 @@ def test_that_the_log_tells_what_happened_and_not_every_step():
         events.Finished(reason="completed", seconds=1.0, epoch=1, step=1, metrics={"test_loss": 0.5}),
     ) == [
         ("info", "epoch 20 loss 0.09140 val_loss not a number"),
-        ("info", f"checkpoint best, epoch 20, step 4{THIN}000 (1.4 MiB, 11 ms)"),
+        ("info", f"checkpoint best, after epoch 20, at step 4{THIN}000 (1.4 MiB, 11 ms)"),
         ("info", "paused"),
         ("warning", "The disk is slow. Use another."),
         ("error", "GPU:2 is gone."),

@@ -183,7 +183,7 @@ def test_that_the_best_checkpoint_is_marked_apart_from_the_others(page, show, ru
     charts = show(run)
     found = {marks.kind: marks for marks in charts.loss.canvas.backdrop.marks}
     assert len(found["checkpoint"].times) == 2
-    assert found["best"].words(0).startswith("best checkpoint, epoch 4, step 800: 0.")
+    assert found["best"].words(0).startswith("best checkpoint, after epoch 4, at step 800: 0.")
     assert found["epoch"].words(2).startswith("epoch 3 ends, loss ")
 
 

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QColor
 from PySide6.QtWidgets import QLabel, QWidget
 
 from gpu_studio.runs.events import State
@@ -23,11 +23,24 @@ from gpu_studio.ui.widgets.notice import Notice
 from gpu_studio.ui.widgets.status_line import StatusLine
 
 STATES: tuple[State, ...] = get_args(State)
+NEARLY = 60
+"""A thin line between two pixels has a little of the ground in both."""
 
 
 def colours(widget: QWidget) -> set[str]:
     image = widget.grab().toImage()
     return {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
+
+
+def nearest(wanted: str, widget: QWidget) -> int:
+    """How far the pixel most like this colour is from it, in steps of red, green and blue together."""
+    channels = QColor(wanted).getRgb()[:3]
+    found = (QColor(colour).getRgb()[:3] for colour in colours(widget))
+    return min(sum(abs(one - other) for one, other in zip(channels, each, strict=True)) for each in found)
+
+
+def test_that_a_run_that_was_stopped_has_a_sign_that_no_other_state_has() -> None:
+    assert [state for state, sign in ICONS.items() if sign == ICONS["stopped"]] == ["stopped"]
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -36,7 +49,7 @@ def test_that_a_badge_says_its_state_by_word_and_by_colour(qtbot, theme: ThemeMa
     qtbot.addWidget(badge)
     badge.resize(badge.sizeHint())
     assert badge.accessibleName() == f"state: {state}"
-    assert state_colour(state, theme.tokens) in colours(badge)
+    assert nearest(state_colour(state, theme.tokens), badge) < NEARLY
     assert badge.sizeHint().width() > badge.fontMetrics().horizontalAdvance(state)
 
 

@@ -33,7 +33,7 @@ def lines_of(event: AnyEvent, history: History) -> Iterator[str]:
 def ending_of(history: History, explanation: Explanation) -> Iterator[str]:
     """Yield the lines that tell how a run ended, and what can be done now."""
     if history.finished:
-        yield _finished(history.finished)
+        yield _finished(history.finished, history.reached)
         if history.finished.reason == "stopped":
             yield f"Go on with: gpu-studio resume {history.run}"
         return
@@ -72,13 +72,13 @@ def _epoch(event: events.Epoch, history: History) -> str:
     return f"epoch {event.epoch}{total}  {metrics_in_words(event.metrics)}  {pace}"
 
 
-def _finished(event: events.Finished) -> str:
-    ends = {
-        "completed": ("finished", ""),
-        "early_stopping": ("finished", ", because it did not get better any more"),
-        "stopped": ("stopped", ", with a checkpoint"),
-        "stopped_now": ("stopped", ", without a checkpoint"),
-    }
-    word, manner = ends[event.reason]
+def _finished(event: events.Finished, reached: str) -> str:
+    took = duration(event.seconds)
+    words = {
+        "completed": f"finished after {took}",
+        "early_stopping": f"finished after {took}, because it did not get better any more",
+        "stopped": f"stopped {reached}, in {took}, with a checkpoint",
+        "stopped_now": f"stopped {reached}, in {took}, without a checkpoint",
+    }[event.reason]
     figures = metrics_in_words(event.metrics)
-    return f"{word} after {duration(event.seconds)}{manner}{': ' if figures else ''}{figures}"
+    return f"{words}{': ' if figures else ''}{figures}"

@@ -112,11 +112,7 @@ def mirrored(number: int) -> float:
 
 def _state(event: AnyEvent) -> State | None:
     match event:
-        case Finished():
-            return "finished"
-        case Failed():
-            return "failed"
-        case StateChanged():
+        case Finished() | Failed() | StateChanged():
             return event.state
         case Steps():
             return "running"

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from gpu_studio.runs import events
-from gpu_studio.runs.events import AnyEvent, State
+from gpu_studio.runs.events import ENDED, AnyEvent, State
 from gpu_studio.runs.reading.epochs import EpochTable
 from gpu_studio.runs.reading.gathering import Gathered
 from gpu_studio.runs.reading.log_lines import Level as Level
@@ -19,11 +19,11 @@ from gpu_studio.runs.reading.log_lines import LogLine as LogLine
 from gpu_studio.runs.reading.log_lines import LogLines
 from gpu_studio.runs.reading.memory import MemorySeries
 from gpu_studio.runs.reading.pace import Pace
+from gpu_studio.runs.reading.reached import reached
 from gpu_studio.runs.reading.series import Series
 from gpu_studio.runs.steady import SteadyClock
 
 MOST_MARKS: Final = 1000
-ENDED: Final = ("finished", "failed", "lost")
 _LEARNING_RATES: Final = 1 << 16
 _TOGETHER: Final = 512
 
@@ -105,6 +105,11 @@ class History:
     def steps_total(self) -> int | None:
         """The global batches of the whole plan; None until the model is built."""
         return self.model.epochs * self.model.steps_per_epoch if self.model else None
+
+    @property
+    def reached(self) -> str:
+        """How far the training came, in words: `after 35 of 400 epochs and 14 steps`."""
+        return reached(self.step, self.model.steps_per_epoch if self.model else None, self.epochs_total)
 
     @property
     def progress(self) -> float | None:
@@ -279,12 +284,12 @@ class History:
     def _finish(self, event: events.Finished) -> None:
         self.finished = event
         self.step, self.epoch = event.step, event.epoch
-        self._change_state("finished", event.reason)
+        self._change_state(event.state, event.reason)
 
     def _fail(self, event: events.Failed) -> None:
         self.failure = event
         self.log.say(event.time, "error", event.message)
-        self._change_state("failed", event.message)
+        self._change_state(event.state, event.message)
 
     def _add_checkpoint(self, event: events.Checkpoint) -> None:
         for name in (*event.removed, event.name):

@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from typing import Final
 
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import AnyEvent, Devices, State, decode
+from gpu_studio.runs.events import ENDED, AnyEvent, Devices, State, decode
 from gpu_studio.runs.inheritance import resumed_from
 from gpu_studio.runs.reading.epochs import Best, EpochTable, higher_is_better
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.lines import LineTail
+from gpu_studio.runs.reading.reached import reached, trained
 from gpu_studio.runs.state import is_live
 
 # Of these only the newest says anything that a row needs; they are nearly all of the file.
@@ -58,9 +59,24 @@ class Summary:
         return self.directory.id
 
     @property
+    def reached(self) -> str:
+        """How far the training came, in words: `after 35 of 400 epochs and 14 steps`."""
+        return reached(self.step, self.steps_per_epoch, self.epochs_total)
+
+    @property
+    def trained(self) -> str:
+        """How much was trained, in words: `35 of 400 epochs and 14 steps`; empty before the first step."""
+        return trained(self.step, self.steps_per_epoch, self.epochs_total)
+
+    @property
+    def steps_per_epoch(self) -> int | None:
+        """The global batches of an epoch; None until the model is built."""
+        return self.steps_total // self.epochs_total if self.steps_total and self.epochs_total else None
+
+    @property
     def live(self) -> bool:
         """Whether the trainer is at work."""
-        return self.state not in ("finished", "failed", "lost")
+        return self.state not in ENDED
 
 
 def summarise(run: RunDirectory) -> Summary:

@@ -20,7 +20,7 @@ WORTH_BYTES: Final = 8 * 1024 * 1024
 Version = tuple[int, int]
 """Size in bytes and time of the last change, in nanoseconds, of the events of a run: one that has ended keeps both."""
 Known = dict[str, tuple[Version, Summary]]
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 
 
 class _Kept(msgspec.Struct):

@@ -15,6 +15,7 @@ ICONS: dict[State, str] = {
     "paused": "pause",
     "stopping": "hourglass",
     "finished": "check",
+    "stopped": "stop",
     "failed": "cross",
     "lost": "question",
 }
@@ -27,7 +28,7 @@ def state_token(state: State) -> str:
         return "good"
     if state in ("failed", "lost"):
         return "bad"
-    return "warning" if state in ("paused", "stopping") else "accent"
+    return "warning" if state in ("paused", "stopping", "stopped") else "accent"
 
 
 def state_colour(state: State, tokens: Tokens) -> str:

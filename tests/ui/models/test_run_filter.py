@@ -14,6 +14,8 @@ ROWS = [
     run_row("b", ("baseline",), plan="digits, one device", strategy="none", state="running"),
     run_row("c", plan="resnet20", state="failed", reason="out of memory on GPU:1", model="cnn"),
     run_row("d", ("best",), plan="old", state="lost", reason="the trainer ended without a word"),
+    run_row("e", plan="halted", state="stopped", reason="stopped_now"),
+    run_row("f", plan="patient", reason="early_stopping"),
 ]
 
 
@@ -25,18 +27,20 @@ def found(text: str, **asked) -> str:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "abcd"),
+        ("", "abcdef"),
         ("digits", "ab"),
         ("DIGITS device", "b"),
         ("keep", "a"),
-        ("mirrored", "acd"),
+        ("mirrored", "acdef"),
         ("strategy:none", "b"),
         ("state:failed", "c"),
+        ("state:stopped", "e"),
+        ("state:finished", "af"),
         ("tag:best", "ad"),
         ("tag:best state:lost", "d"),
         ('"on four"', "a"),
         ('tag:"to-show"', "a"),
-        ("-tag:best", "bc"),
+        ("-tag:best", "bcef"),
         ("model:cnn", "c"),
         ("GPU:1", "c"),
         ("note:one", "a"),
@@ -55,7 +59,8 @@ def test_that_half_a_quotation_is_what_stands_there_so_far() -> None:
 
 def test_that_chips_and_tags_narrow_down_too() -> None:
     assert found("", chip="live") == "b"
-    assert found("", chip="finished") == "a"
+    assert found("", chip="finished") == "af"
+    assert found("", chip="stopped") == "e"
     assert found("", chip="failed") == "cd"
     assert found("", tags=frozenset({"best"})) == "ad"
     assert found("old", tags=frozenset({"best"})) == "d"
@@ -65,7 +70,7 @@ def test_that_chips_and_tags_narrow_down_too() -> None:
 def test_that_whatever_is_typed_is_a_question(text: str) -> None:
     wanted = RunFilter(parse(text))
     assert all(wanted.fits(row) in (True, False) for row in ROWS)
-    assert bool(wanted) or found(text) == "abcd"
+    assert bool(wanted) or found(text) == "abcdef"
 
 
 def test_that_tags_are_offered_the_most_frequent_first() -> None:

@@ -153,7 +153,7 @@ def _checkpoints(run: RunFigures) -> Markup | None:
             evaluated = _evaluated(run.evaluations.get(saved.name))
             yield [saved.name, str(saved.epoch), f"{saved.step:,}", f"{monitored}{best}".strip(", "), evaluated]
 
-    headings = ("name", "epoch", "step", "monitored", "evaluated" if run.evaluations else "")
+    headings = ("name", "epochs", "step", "monitored", "evaluated" if run.evaluations else "")
     return table("Complete on disk when this was written", headings, rows(), (1, 2))
 
 

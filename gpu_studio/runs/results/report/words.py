@@ -30,6 +30,7 @@ STATES: Final[dict[State, str]] = {
     "paused": "warning",
     "stopping": "warning",
     "finished": "good",
+    "stopped": "warning",
     "failed": "bad",
     "lost": "bad",
 }
@@ -39,16 +40,10 @@ STATES: Final[dict[State, str]] = {
 def outcome(run: RunFigures) -> str:
     """Say how a run stands or ended, and how far it came."""
     begun = _ENDS[run.finished.reason] if run.finished else _LIVE.get(run.summary.state, run.summary.state)
-    return f"{begun} after {duration(run.summary.seconds)}, {_reached(run)}."
+    much = f": {run.summary.trained} trained" if run.summary.trained else ", before the first step"
+    return f"{begun} after {duration(run.summary.seconds)}{much}."
 
 
 def moment(time: float) -> str:
     """Write a moment as it can be read anywhere: `2026-11-21 14:02 UTC`."""
     return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def _reached(run: RunFigures) -> str:
-    total = f" of {run.summary.epochs_total}" if run.summary.epochs_total else ""
-    if not run.summary.step:
-        return "before the first step"
-    return f"in epoch {run.summary.epoch}{total}, {run.summary.step:,} steps trained"

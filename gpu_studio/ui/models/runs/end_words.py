@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from gpu_studio.plan import PlanError, load
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.end_told import ended_at
-from gpu_studio.runs.events import Failed, Finished
+from gpu_studio.runs.events import Failed, Finished, Model
+from gpu_studio.runs.reading.early_events import first_of
+from gpu_studio.runs.reading.reached import reached
 from gpu_studio.runs.state import terminal_event
-from gpu_studio.ui.units import duration
+from gpu_studio.ui.units import apart, duration
 
 LONGEST = 240
 MOST_METRICS = 2
@@ -41,11 +43,19 @@ def _told(run: RunDirectory) -> tuple[str, str]:
     name, end = _name(run), terminal_event(run)
     if isinstance(end, Finished):
         figures = [f"{_plain(key)} {value:.4g}" for key, value in end.metrics.items() if value is not None]
-        words = [f"after {duration(end.seconds)}", f"epoch {end.epoch}", *figures[:MOST_METRICS]]
-        return f"{name} {'was stopped' if end.reason.startswith('stopped') else 'has finished'}", " · ".join(words)
+        words = [apart(_reached(run, end)), f"took {duration(end.seconds)}", *figures[:MOST_METRICS]]
+        return f"{name} {'was stopped' if end.state == 'stopped' else 'has finished'}", " · ".join(words)
     if isinstance(end, Failed):
         return f"{name} has failed", end.message[:LONGEST]
     return f"{name} was lost", "Its trainer is gone without a last word. The Train page says what is known."
+
+
+def _reached(run: RunDirectory, end: Finished) -> str:
+    try:
+        model = first_of(run, Model)
+    except OSError:
+        model = None
+    return reached(end.step, model.steps_per_epoch if model else None, model.epochs if model else None)
 
 
 def _plain(metric: str) -> str:

@@ -10,8 +10,14 @@ from typing import Literal
 
 from gpu_studio.ui.models.runs.run_row import RunRow
 
-Chip = Literal["all", "live", "finished", "failed"]
-CHIPS: dict[Chip, str] = {"all": "All", "live": "Live", "finished": "Finished", "failed": "Failed"}
+Chip = Literal["all", "live", "finished", "stopped", "failed"]
+CHIPS: dict[Chip, str] = {
+    "all": "All",
+    "live": "Live",
+    "finished": "Finished",
+    "stopped": "Stopped",
+    "failed": "Failed",
+}
 
 _FIELDS: dict[str, Callable[[RunRow], Iterable[str]]] = {
     "name": lambda row: (row.plan, row.id),
@@ -62,7 +68,7 @@ class RunFilter:
             return row.live
         if self.chip == "failed":
             return row.state in ("failed", "lost")
-        return self.chip == "all" or row.state == "finished"
+        return self.chip in ("all", row.state)
 
 
 def parse(text: str) -> tuple[Term, ...]:

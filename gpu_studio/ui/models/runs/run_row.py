@@ -8,7 +8,7 @@ from gpu_studio.runs.events import State
 from gpu_studio.runs.labels import NOTHING, Labels
 from gpu_studio.runs.reading.summary import Summary
 
-_ENDINGS = {"early_stopping": "stopped early", "stopped": "stopped", "stopped_now": "stopped without a checkpoint"}
+_ENDINGS = {"early_stopping": "early stopping", "stopped_now": "without a checkpoint"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class RunRow:
 
     @property
     def state_words(self) -> str:
-        """The state, and why, where that says more: `failed · out of memory on GPU:1`, `finished · stopped early`."""
+        """The state, and why, where that says more: `failed · out of memory on GPU:1`, `finished · early stopping`."""
         summary = self.summary
-        if summary.state == "finished":
-            ending = _ENDINGS.get(summary.reason, "")
+        if summary.state in ("failed", "lost"):
+            ending = summary.reason
         else:
-            ending = summary.reason if summary.state in ("failed", "lost") else ""
+            ending = "" if summary.live else _ENDINGS.get(summary.reason, "")
         return f"{summary.state} · {ending}" if ending else summary.state

@@ -138,6 +138,6 @@ def _checkpoints(run: RunFigures) -> Iterator[Pair]:
     newest = sorted(run.checkpoints, key=lambda saved: saved.step, reverse=True)
     for saved in newest[:_FEW_CHECKPOINTS]:
         value = f", {saved.monitor} {wording.metric(saved.value)}" if saved.value is not None else ""
-        yield saved.name, f"epoch {saved.epoch}{value}{', best' if saved.best else ''}"
+        yield saved.name, f"after epoch {saved.epoch}{value}{', best' if saved.best else ''}"
     if len(newest) > _FEW_CHECKPOINTS:
         yield "and", plural(len(newest) - _FEW_CHECKPOINTS, "older one")

@@ -12,7 +12,7 @@ from gpu_studio.runs.results.evaluations import Evaluation
 from gpu_studio.ui.models import figures
 
 Index = QModelIndex | QPersistentModelIndex
-HEADERS = ("Checkpoint", "Epoch", "Step", "Value", "Best", "Size", "Written in", "Evaluated")
+HEADERS = ("Checkpoint", "Epochs", "Step", "Value", "Best", "Size", "Written in", "Evaluated")
 BEST, EVALUATED = HEADERS.index("Best"), HEADERS.index("Evaluated")
 _ROOT = QModelIndex()
 

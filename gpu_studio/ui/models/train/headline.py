@@ -6,7 +6,7 @@ from gpu_studio.runs.events import Finished
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.wording import UNKNOWN
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.units import duration
+from gpu_studio.ui.units import apart, duration
 
 _SEPARATOR = " · "
 _TEST = "test_"
@@ -17,7 +17,7 @@ def headline(history: History, left: str = UNKNOWN, *, short: bool = False) -> s
     if history.finished is not None:
         return _finished(history, history.finished)
     if history.state in ("failed", "lost"):
-        return f"ended in {_place(history)}" if history.step else "ended before the first step"
+        return f"ended {apart(history.reached)}"
     if history.model is None:
         return "starting TensorFlow…" if history.devices is None else "building the model…"
     return _SEPARATOR.join(filter(None, (_place(history, short=short), _speed(history), _left(history, left))))
@@ -41,20 +41,18 @@ def _left(history: History, left: str) -> str:
 
 
 def _finished(history: History, event: Finished) -> str:
-    place = _place(history, short=True)
-    # That it is finished stands beside this already.
+    reached = apart(history.reached)
+    # That it is finished, or stopped, stands beside this already.
     how = {
         "completed": "",
-        "early_stopping": f"stopped early, after {place}",
-        "stopped": f"stopped in {place}, with a checkpoint",
-        "stopped_now": f"stopped in {place}, without a checkpoint",
+        "early_stopping": f"ended early {reached}",
+        "stopped": f"{reached}, with a checkpoint",
+        "stopped_now": f"{reached}, without a checkpoint",
     }[event.reason]
     test = _test_figures(event.metrics)
     # As everywhere else: with what the trainer took to start.
     took = duration(event.seconds if history.seconds is None else history.seconds)
-    if not how:
-        return _SEPARATOR.join((*test, f"took {took}"))
-    return f"{how}: {_SEPARATOR.join((*test, took))}" if test else f"{how}, after {took}"
+    return _SEPARATOR.join(filter(None, (how, *test, f"took {took}")))
 
 
 def _test_figures(metrics: dict[str, float | None]) -> list[str]:

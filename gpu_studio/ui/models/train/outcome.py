@@ -14,8 +14,9 @@ from gpu_studio.runs.event_parts import Mend
 from gpu_studio.runs.failures.diagnosis import Explanation, explain
 from gpu_studio.runs.failures.failure_mends import offered
 from gpu_studio.runs.reading.history import History
-from gpu_studio.ui.models.figures import count
+from gpu_studio.runs.reading.reached import reached
 from gpu_studio.ui.models.train.own_code_outcome import own_code
+from gpu_studio.ui.units import apart
 
 Tone = Literal["plain", "bad"]
 MOST_MENDS: Final = 4
@@ -51,13 +52,14 @@ def outcome(run: RunDirectory, history: History) -> Outcome | None:
         resumable = bool(checkpoints(run))
         return Outcome(told.message, words, told.details, "bad", resumable, mends, part, missing)
     finished = history.finished
-    if finished is None or finished.reason not in ("stopped", "stopped_now"):
+    if finished is None or finished.state != "stopped":
         return None
     saved = checkpoints(run)
     if not saved:
         return Outcome("The run was stopped and has no checkpoint.", ("Train its plan again.",), tone="plain")
-    where = f"epoch {count(saved[-1].epoch)}, step {count(saved[-1].step)}"
-    return Outcome(f"The run was stopped. Its newest checkpoint is of {where}.", tone="plain", resumable=True)
+    per_epoch = history.model.steps_per_epoch if history.model else None
+    when = apart(reached(saved[-1].step, per_epoch))
+    return Outcome(f"The run was stopped. Its newest checkpoint was made {when}.", tone="plain", resumable=True)
 
 
 def _that_can_be_made(run: RunDirectory, mends: Sequence[Mend]) -> tuple[Mend, ...]:

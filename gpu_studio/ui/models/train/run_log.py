@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import islice
 
 from gpu_studio.runs import events
-from gpu_studio.runs.events import AnyEvent
-from gpu_studio.runs.reading.history import ENDED
+from gpu_studio.runs.events import ENDED, AnyEvent
 from gpu_studio.runs.reading.log_lines import Level, LogLine, LogLines
+from gpu_studio.runs.reading.reached import saved_at
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.units import plural
+from gpu_studio.ui.units import apart, plural
 
 _ENDS = {
     "completed": "finished",
@@ -91,6 +91,6 @@ def _values(metrics: dict[str, float | None]) -> str:
 def _checkpoint(event: events.Checkpoint) -> str:
     best = " best," if event.best else ""
     return (
-        f"checkpoint{best} epoch {event.epoch}, step {figures.count(event.step)} "
+        f"checkpoint{best} {apart(saved_at(event.epoch, event.step))} "
         f"({figures.size(event.bytes)}, {figures.milliseconds(event.seconds)})"
     )

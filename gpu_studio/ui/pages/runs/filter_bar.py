@@ -162,6 +162,7 @@ _TIPS: dict[Chip, str] = {
     "all": "Show every run",
     "live": "Show runs whose trainer is at work",
     "finished": "Show runs that came to their end",
+    "stopped": "Show runs that somebody stopped before their end",
     "failed": "Show runs that failed or were lost",
 }
 _ORDERS = {

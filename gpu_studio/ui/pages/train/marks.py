@@ -9,10 +9,11 @@ import numpy as np
 
 from gpu_studio.runs.events import Checkpoint
 from gpu_studio.runs.reading.history import History
+from gpu_studio.runs.reading.reached import saved_at
 from gpu_studio.runs.results.run_cards import RunCard, run_cards
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.train.card_record import CardRecord
-from gpu_studio.ui.units import duration
+from gpu_studio.ui.units import apart, duration
 from gpu_studio.ui.widgets.plots.decimate import Array, Indices
 from gpu_studio.ui.widgets.plots.marks import MarkKind, Marks, Span
 
@@ -127,7 +128,7 @@ def _of_training(history: History, start: float) -> list[Marks]:
         Marks("epoch", history.epochs.times - start, _epoch_words(history)),
         Marks("rate", rates.column("time")[at] - start, lambda number: _rate_words(*changes[number])),
         _told("checkpoint", [(each.time - start, _saved_words(each)) for each in others]),
-        _told("best", [(best.time - start, _best_words(best.epoch, best.step, best.value))] if best else []),
+        _told("best", [(best.time - start, _best_words(best))] if best else []),
     ]  # fmt: skip
 
 
@@ -168,12 +169,12 @@ def _rate_words(before: float, after: float) -> str:
 
 
 def _saved_words(saved: Checkpoint) -> str:
-    return f"checkpoint of epoch {saved.epoch}, step {figures.count(saved.step)}"
+    return f"checkpoint {apart(saved_at(saved.epoch, saved.step))}"
 
 
-def _best_words(epoch: int, step: int, value: float | None) -> str:
-    reached = f": {figures.value(value)}" if value is not None else ""
-    return f"best checkpoint, epoch {epoch}, step {figures.count(step)}{reached}"
+def _best_words(saved: Checkpoint) -> str:
+    value = f": {figures.value(saved.value)}" if saved.value is not None else ""
+    return f"best checkpoint, {apart(saved_at(saved.epoch, saved.step))}{value}"
 
 
 def _pause(start: float, end: float) -> Span:

@@ -72,13 +72,14 @@ class NameCell(PaintedCell):
 
 
 class StateCell(PaintedCell):
-    """The state in a word, and why; in the colour of an error where it is one."""
+    """The state in a word, and why; in its colour where the run did not come to its end."""
 
     def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
         """Draw the words."""
         row: RunRow = index.data(ROW_ROLE)
         tokens = self._theme.tokens
-        colour = tokens.bad if row.state in ("failed", "lost") else tokens.muted
+        told = row.state in ("stopped", "failed", "lost")
+        colour = state_colour(row.state, tokens) if told else tokens.muted
         painter.setFont(font("text"))
         painter.setPen(QColor(readable(colour, mix(tokens.accent, tokens.surface, 0.16), tokens.text)))
         painter.drawText(room, LEFT, painter.fontMetrics().elidedText(text, _ELIDE, int(room.width())))
