@@ -12,8 +12,8 @@ from gpu_studio import plan as plans
 from gpu_studio.cli import exit_codes
 from gpu_studio.cli.machine import described_machine, this_machine
 from gpu_studio.cli.output import RefusedError, note, say, say_json
+from gpu_studio.cli.placing.known import every_problem
 from gpu_studio.runs.files import write_private
-from gpu_studio.runs.launch import problems_of
 
 
 def check(chosen: argparse.Namespace) -> int:
@@ -21,7 +21,7 @@ def check(chosen: argparse.Namespace) -> int:
     machine = described_machine(chosen.machine) if chosen.machine else this_machine()
     try:
         plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
-        problems: Iterable[plans.Problem] = problems_of(plan, chosen.plan.absolute().parent, machine)
+        problems: Iterable[plans.Problem] = every_problem(plan, chosen.plan.absolute().parent, machine)
     except plans.PlanError as error:
         plan, problems = plans.Plan(), error.problems
     if problems:

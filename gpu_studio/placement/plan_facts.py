@@ -21,8 +21,9 @@ class ModelFacts:
     the rest (step counter, learning rate, loss scale). `state_bytes` are the model's variables that are no weights,
     such as dropout's random state. `steps` is what a training step holds on a "GPU" and on a "CPU", whose operations
     need other scratch memory; `corrections` are the factors by which a measured step corrected it, by the same kinds.
-    An error is a sentence, empty if there is none, followed by what to try in `advice`; `graph` stands where only the
-    optimizer or the loss was refused, which `training_error` says.
+    An error is a sentence, empty if there is none, followed by what to try in `advice`; `details` is the traceback of
+    the user's own code where that failed. `graph` stands where only the optimizer or the loss was refused, which
+    `training_error` says.
     """
 
     graph: ModelGraph | None = None
@@ -35,6 +36,7 @@ class ModelFacts:
     model_error: str = ""
     training_error: str = ""
     advice: tuple[str, ...] = ()
+    details: str = ""
 
     @property
     def slot_bytes(self) -> int:
@@ -50,6 +52,7 @@ class PlanFacts:
     model: ModelFacts | None = None
     data_error: str = ""
     advice: tuple[str, ...] = ()
+    details: str = ""
 
     @property
     def graph(self) -> ModelGraph | None:

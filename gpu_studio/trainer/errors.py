@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from gpu_studio.runs.event_parts import Mend
+
 
 class TrainerError(Exception):
     """A run cannot go on. `message` is a plain sentence; `suggestions` are things to try, the most likely first.
 
-    `kind` names the kind of failure for programs; empty where it is none of those that have a name.
+    `mends` are changes of the plan after which it can. `kind` names the kind of failure for programs; empty where it is
+    none of those that have a name.
     """
 
     kind: ClassVar[str] = ""
 
-    def __init__(self, message: str, suggestions: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, suggestions: Sequence[str] = (), mends: Sequence[Mend] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.suggestions = tuple(suggestions)
+        self.mends = tuple(mends)
 
 
 class DataError(TrainerError):

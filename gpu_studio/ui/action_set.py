@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
-from PySide6.QtGui import QAction, QActionGroup, QKeySequence
+from PySide6.QtGui import QAction, QActionGroup, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QMenuBar
 
 from gpu_studio.ui.action_spec import ActionSpec
@@ -23,6 +24,7 @@ class ActionSet(QObject):
         super().__init__(window)
         self._window = window
         self._groups: dict[str, QActionGroup] = {}
+        self._refusals: dict[str, QShortcut] = {}
         self._actions = {spec.id: self._make(spec) for spec in ACTIONS}
         window.theme.changed.connect(self._paint)
         self._paint()
@@ -40,6 +42,15 @@ class ActionSet(QObject):
         action.setEnabled(not why_not)
         action.setToolTip(why_not or _tip(spec))
         action.setStatusTip("")
+        if name in self._refusals:
+            self._refusals[name].setEnabled(bool(why_not))
+
+    def answer_refused(self, name: str, answer: Callable[[], object]) -> None:
+        """Do `answer` when the keys of this action are pressed while it is not allowed: they are never just dead."""
+        keys = QShortcut(self._actions[name].shortcut(), self._window)
+        keys.setEnabled(not self._actions[name].isEnabled())
+        keys.activated.connect(answer)
+        self._refusals[name] = keys
 
     def fill(self, bar: QMenuBar) -> dict[str, QMenu]:
         """Put every action in its menu, and return the menus by name."""

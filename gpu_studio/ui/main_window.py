@@ -80,11 +80,11 @@ class MainWindow(QMainWindow):
         self.sampler: Sampler = sampler or Sampler(runs_dir)
         self.checkup: Checkup = checkup or Checkup(runs_dir)
         self.document: PlanDocument = PlanDocument(self)
-        self.readiness = Readiness(self.document, self.inventory, self)
+        self.facts: FactsReader = facts or FactsReader()
+        self.readiness = Readiness(self.document, self.inventory, self, facts=self.facts)
         self.resuming: Resuming = Resuming(self.document, self.readiness, self)
         self.plan_files: PlanFiles = PlanFiles(self.document, self.readiness, self.settings, self)
         self.scripts: Scripts = Scripts(self.document, self.readiness, self)
-        self.facts: FactsReader = facts or FactsReader()
         self._watchers = (self.inventory, self.sampler, self.checkup, self.facts)
         for watcher in self._watchers:
             watcher.setParent(self)

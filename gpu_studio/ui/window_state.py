@@ -40,6 +40,7 @@ class WindowState(QObject):
         window.sampler.changed.connect(self._follow_machine)
         window.actions_["refresh"].triggered.connect(lambda: window.sampler.retry())
         window.runs.breath.timeout.connect(self._allow_train)
+        window.actions_.answer_refused("train", self._tell_why_not)
         window.document.undo_stack.indexChanged.connect(self._follow_undo)
         window.resuming.changed.connect(self._follow_resuming)
         for follow in (self._follow_plan, self._follow_machine, self._follow_undo):
@@ -154,6 +155,11 @@ class WindowState(QObject):
         self._window.actions_.allow("train", why_not)
         if (target := self._window.resuming.target) and not why_not:
             self._window.actions_["train"].setToolTip(f"Go on with {target.run.id} as a new run (Ctrl+Return)")
+
+    def _tell_why_not(self) -> None:
+        """Say why the plan cannot be trained; of a run that is just being started there is nothing to say."""
+        if why_not := self._window.readiness.why_not:
+            self._window.notice.say(why_not, "bad" if self._window.readiness.problems else "plain")
 
     def _tell_of_run(self) -> None:
         live = self._followed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from made_plan_facts import DATA, FACTS, MODEL
 
@@ -75,3 +77,17 @@ def test_that_a_run_that_is_gone_already_is_left_alone(run, machine):
     run.plan_file.unlink()
     keep_prediction(run, machine)
     assert prediction.read(run) is None
+
+
+def test_that_a_placement_which_the_model_is_known_not_to_have_is_refused_before_anything_starts(
+    gpu_studio, plan_file, machine, trainer, runs_dir
+):
+    placed = plans.Distribution("placed", placed=plans.Placed(2, {"one": ("CPU:0",), "twoo": ("CPU:0",)}))
+    plans.save(replace(plans.load(plan_file), distribution=placed), plan_file)
+    assert gpu_studio("check", plan_file).code == 0
+    told_before(plans.load(plan_file), plan_file.parent)
+    for command in (("check", plan_file), ("train", plan_file), ("queue", "add", plan_file)):
+        answer = gpu_studio(*command)
+        assert answer.code == 2
+        assert "distribution.placed.layers.twoo is not a layer of the model: did you mean two?" in answer.err
+    assert directories(runs_dir) == []

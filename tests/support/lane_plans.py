@@ -8,6 +8,7 @@ from pathlib import Path
 from made_machines import TWO_CARDS
 
 from gpu_studio.placement.data_facts import DataFacts
+from gpu_studio.placement.known_problems import known_problems
 from gpu_studio.placement.model_graph import Layer, ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
 from gpu_studio.placement.step_memory import Moment, StepMemory
@@ -98,6 +99,7 @@ def placed_plan(layers: dict[str, tuple[str, ...]] | None = None, micro_batches:
     )
 
 
-def view_of(plan: Plan, machine: Machine = MACHINE) -> PlanView:
-    """The plan with its problems on a machine."""
-    return PlanView(plan, machine, tuple(validate(plan, machine)), Path("/nowhere"))
+def view_of(plan: Plan, machine: Machine = MACHINE, facts: PlanFacts | None = None) -> PlanView:
+    """The plan with its problems on a machine, those that the `facts` tell of too."""
+    known = known_problems(plan, facts) if facts is not None else ()
+    return PlanView(plan, machine, (*validate(plan, machine), *known), Path("/nowhere"))

@@ -41,6 +41,7 @@ class LanesBench(QWidget):
         self.tab.set_facts(self.reader)
         self.tab.edited.connect(self._do)
         self.document.changed.connect(self.show_plan)
+        self.reader.facts = facts
         self.document.begin(plan)
         self.reader.tell(facts)
         self.resize(760, 460)
@@ -58,7 +59,7 @@ class LanesBench(QWidget):
         return self.tab.grid.views[device].list
 
     def show_plan(self) -> None:
-        self.tab.show_view(view_of(self.plan, self.machine))
+        self.tab.show_view(view_of(self.plan, self.machine, self.reader.facts))
 
     def _do(self, change: Change) -> None:
         self.wanted.append(change)

@@ -6,6 +6,8 @@ from typing import Any
 
 from PySide6.QtWidgets import QApplication
 
+from gpu_studio.placement.known_problems import known_problems
+from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan import Machine, Plan, validate
 from gpu_studio.ui.models.plan.plan_view import Change, PlanView
 
@@ -26,10 +28,11 @@ class OnMachine:
         """What undo calls the changes."""
         return [change.text for change in self.changes]
 
-    def show(self, plan: Plan) -> None:
-        """Show the part this plan with all its problems."""
+    def show(self, plan: Plan, facts: PlanFacts | None = None) -> None:
+        """Show the part this plan with all its problems, those that the `facts` tell of too."""
         self.plan = plan
-        self.part.show_view(PlanView(plan, self.machine, tuple(validate(plan, self.machine))))
+        known = known_problems(plan, facts) if facts is not None else ()
+        self.part.show_view(PlanView(plan, self.machine, (*validate(plan, self.machine), *known)))
         # Qt shows the new children of a visible widget when it is next at leisure.
         QApplication.processEvents()
 

@@ -96,10 +96,6 @@ def test_that_a_device_that_is_not_there_has_a_lane_that_says_so() -> None:
     assert scene(placed_plan({"dense": ("GPU:7",)})).forecast is None
 
 
-def test_that_layers_which_the_model_does_not_have_are_named() -> None:
-    assert scene(placed_plan({"dens": ("CPU:0",)})).board.unknown == ("dens",)
-
-
 def test_that_items_say_kind_units_share_and_bytes() -> None:
     lane = scene().board.lane("CPU:1")
     assert lane is not None

@@ -150,7 +150,7 @@ def test_that_a_faster_way_is_offered_and_taken(qtbot, opened) -> None:
 
 def test_that_layers_which_the_model_does_not_have_are_taken_out(opened) -> None:
     bench = opened(placed_plan({"dens": ("CPU:0",), "dense": ("CPU:1",)}))
-    assert "places dens, which the model does not have" in bench.tab.remark.text
+    assert "The layer dens is not a layer of the model" in bench.tab.remark.text
     bench.tab.remark.button.click()
     assert bench.places == {"dense": ("CPU:1",)}
 

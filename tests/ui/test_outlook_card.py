@@ -136,13 +136,13 @@ def test_that_problems_come_first_and_are_mended_one_after_the_other_by_keys(qtb
 
 
 def test_that_what_keras_refuses_stands_in_the_way_with_its_advice(card, reader):
-    OnMachine(card, MIRRORED, TWO_CARDS)
+    held = OnMachine(card, MIRRORED, TWO_CARDS)
     model = ModelFacts(model_error="The shapes do not match", advice=("Take the model cnn.",))
-    tell(reader, PlanFacts(FACTS.data, model))
+    held.show(MIRRORED, PlanFacts(FACTS.data, model))
     assert card.heading.text() == "One thing stands in the way."
     assert "The shapes do not match" in words(card)
     assert "Take the model cnn." in words(card)
-    tell(reader, PlanFacts(data_error="There is no such file"))
+    held.show(MIRRORED, PlanFacts(data_error="There is no such file"))
     assert "There is no such file" in words(card)
 
 

@@ -17,6 +17,7 @@ from gpu_studio.cli.code.allowing import have_allowed
 from gpu_studio.cli.machine import described_machine, this_machine
 from gpu_studio.cli.output import RefusedError, note, say, say_json
 from gpu_studio.placement.correction import Held, corrected, held_in
+from gpu_studio.placement.known_problems import misplaced
 from gpu_studio.placement.memory import DeviceMemory, predict
 from gpu_studio.placement.model_graph import Layer, ModelGraph
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
@@ -39,6 +40,8 @@ def model(chosen: argparse.Namespace) -> int:
     if problems := problems_of(plan, base, machine):
         raise plans.PlanError(problems, str(chosen.plan))
     graph, facts = _known(plan, base)
+    if astray := tuple(misplaced(plan, facts)):
+        raise plans.PlanError(astray, str(chosen.plan))
     if chosen.measured:
         facts = corrected(facts, _held(plan, base, machine, described=bool(chosen.machine)))
     memories = [memory for memory in predict(plan, machine, facts) if memory.total]

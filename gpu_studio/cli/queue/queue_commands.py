@@ -14,9 +14,9 @@ from gpu_studio.cli import exit_codes
 from gpu_studio.cli.code.allowing import have_allowed
 from gpu_studio.cli.machine import this_machine
 from gpu_studio.cli.output import RefusedError, note, say, say_json, say_table
+from gpu_studio.cli.placing.known import every_problem
 from gpu_studio.cli.train.run_prediction import predicted_bytes
 from gpu_studio.plan import Machine, Plan, PlanError
-from gpu_studio.runs.launch import problems_of
 from gpu_studio.runs.paths import runs_dir
 from gpu_studio.runs.queueing.queue import Queue
 from gpu_studio.runs.queueing.queue_choice import in_words, never_fits
@@ -67,7 +67,7 @@ def _add(there: Queue, chosen: argparse.Namespace) -> int:
 def _checked(path: Path, chosen: argparse.Namespace, machine: Machine) -> Plan:
     plan, folder = plans.with_settings(plans.load(path), chosen.settings), path.absolute().parent
     have_allowed(plan, folder, allow=chosen.allow_code, may_ask=not chosen.json)
-    if problems := problems_of(with_absolute_files(plan, folder), folder, machine):
+    if problems := every_problem(with_absolute_files(plan, folder), folder, machine):
         raise PlanError(problems, str(path))
     return plan
 

@@ -13,6 +13,7 @@ from gpu_studio.cli import exit_codes
 from gpu_studio.cli.code.allowing import have_allowed
 from gpu_studio.cli.machine import this_machine
 from gpu_studio.cli.output import note, say, say_json
+from gpu_studio.cli.placing.known import every_problem
 from gpu_studio.cli.train.following import follow
 from gpu_studio.cli.train.interrupts import StopRun
 from gpu_studio.cli.train.run_prediction import keep_prediction
@@ -38,6 +39,8 @@ def train(chosen: argparse.Namespace) -> int:
         plan = replace(plan, name=chosen.name)
     base = path.absolute().parent if path else Path.cwd()
     have_allowed(plan, base, allow=chosen.allow_code, may_ask=not chosen.json)
+    if problems := every_problem(plan, base, machine):
+        raise plans.PlanError(problems, str(path or plan.name))
     return _start(lambda: launch(plan, runs_dir(chosen.runs_dir), base=base, machine=machine), machine, chosen)
 
 

@@ -26,7 +26,13 @@ def explain(error: BaseException, scene: Scene | None = None) -> Failed:
     if isinstance(error, NotFiniteError):
         return not_finite(error, scene, trace)
     if isinstance(error, TrainerError):
-        return Failed(message=error.message, suggestions=list(error.suggestions), traceback=trace, kind=error.kind)
+        return Failed(
+            message=error.message,
+            suggestions=list(error.suggestions),
+            traceback=trace,
+            kind=error.kind,
+            mends=list(error.mends),
+        )
     if is_out_of_memory(error):
         return out_of_memory(error, scene, trace)
     lost = lost_device_in(str(error))

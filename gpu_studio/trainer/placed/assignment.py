@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpu_studio.placement.known_problems import LAYERS, Misplaced, without_unknown
 from gpu_studio.plan import Placed
 from gpu_studio.plan.problems import choose_one
+from gpu_studio.runs.event_parts import Mend
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.keras_objects.named import sentence
 from gpu_studio.trainer.model_layers import PlaceableLayer
@@ -59,17 +61,30 @@ def seats(layers: Sequence[PlaceableLayer], placed: Placed, known: Sequence[str]
 
 def _check(layers: Sequence[PlaceableLayer], placed: Placed, known: Sequence[str]) -> None:
     paths = [layer.path for layer in layers]
+    if unknown := [path for path in placed.layers if path not in paths]:
+        raise _unknown(unknown, placed, paths)
     for path, devices in placed.layers.items():
-        if path not in paths:
-            raise PlanRefused(
-                f"The plan places the layer {path}, which the model does not have.", [sentence(choose_one(path, paths))]
-            )
         for device in devices:
             if device not in known:
                 raise PlanRefused(
                     f"The plan places the layer {path} on {device}, which TensorFlow does not see.",
                     [f"Choose among {', '.join(known)}."],
                 )
+
+
+def _unknown(unknown: Sequence[str], placed: Placed, paths: Sequence[str]) -> PlanRefused:
+    """The refusal of layers that the model does not have, with the change that takes them all out."""
+    first = unknown[0]
+    return PlanRefused(
+        f"The plan places the layer {first}, which the model does not have.",
+        [sentence(choose_one(first, paths))],
+        [taken_out(without_unknown(dict(placed.layers), unknown, paths))],
+    )
+
+
+def taken_out(problem: Misplaced) -> Mend:
+    """The change of the plan that mends `problem`, as a run's failure tells it."""
+    return Mend(text=problem.label, field=LAYERS, value={name: list(devices) for name, devices in problem.mended})
 
 
 def _home(

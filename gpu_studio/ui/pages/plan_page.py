@@ -25,6 +25,7 @@ from gpu_studio.ui.pages.plan.training_card import TrainingCard
 from gpu_studio.ui.pages.plan.workspace import Workspace
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.units import plural
 from gpu_studio.ui.widgets.button import ActionButton, Button, PrimaryButton
 from gpu_studio.ui.widgets.card import Card
 from gpu_studio.ui.widgets.labels import Paragraph
@@ -89,7 +90,7 @@ class PlanPage(Page):
         self.training = TrainingCard(theme)
         self.distribution = DistributionCard(theme)
         self.outlook = OutlookCard(theme)
-        self.workspace = Workspace()
+        self.workspace = Workspace(theme)
         self._parts = (self.devices, self.training, self.distribution, self.outlook, self.workspace)
         add_tabs(self.workspace, theme, facts, checkup, actions, runs)
         self._add_buttons(actions)
@@ -180,11 +181,11 @@ class PlanPage(Page):
     def _caption(self) -> str:
         if self._document.plan is None:
             return "looking at the machine…"
-        machine = self._readiness.machine
-        simulated = "simulated cards · " if machine is not None and machine.simulated else ""
-        if self._document.dirty:
-            return f"{simulated}unsaved changes"
-        return simulated + (self._document.path.name if self._document.path else "not saved to a file yet")
+        machine, wrong = self._readiness.machine, len(self._readiness.problems)
+        simulated = "simulated cards" if machine is not None and machine.simulated else ""
+        file = self._document.path.name if self._document.path else "not saved to a file yet"
+        kept = "unsaved changes" if self._document.dirty else file
+        return " · ".join(filter(None, (simulated, kept, plural(wrong, "problem") if wrong else "")))
 
     def _rename(self, name: str) -> None:
         self._apply(Change(lambda plan: replace(plan, name=name), "rename plan", "name"))

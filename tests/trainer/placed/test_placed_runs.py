@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from training_runs import Finished, running, small_plan, trained
 
+from gpu_studio.plan import with_value
 from gpu_studio.runs import events
+from gpu_studio.runs.failures.failure_mends import offered
 from gpu_studio.runs.reading.placements import judged
 from gpu_studio.runs.resume import choose
 
@@ -90,6 +92,9 @@ def test_that_a_layer_that_the_model_does_not_have_ends_the_run_with_the_nearest
     failed = trained(plan, tmp_path).one(events.Failed)
     assert failed.message == "The plan places the layer dence, which the model does not have."
     assert "dense" in failed.suggestions[0]
+    (mend,) = offered(plan, failed.mends)
+    assert mend.text == "Take it out"
+    assert not with_value(plan, mend.field, mend.value).distribution.placed.layers
 
 
 def test_that_a_placed_run_tells_once_when_each_stage_was_at_work_in_a_real_step(stopped: Finished) -> None:

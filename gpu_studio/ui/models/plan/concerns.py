@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio.hardware.topology import Topology
+from gpu_studio.placement.known_problems import Misplaced, Refusal
 from gpu_studio.placement.plan_facts import PlanFacts
+from gpu_studio.plan import Problem
 from gpu_studio.plan.cautions import cautions
 from gpu_studio.plan.mending import Caution, Mend
 from gpu_studio.plan.mends import mends_of
@@ -24,7 +26,8 @@ MOST = 8
 class Concern:
     """One of them: `key` tells it from the others from plan to plan, `field` is the plan's where there is one.
 
-    What is in the way may be a file of Python, `code`, that its user has not allowed.
+    What is in the way may be a file of Python, `code`, that its user has not allowed. What was `refused` can be asked
+    about again once it was mended elsewhere; `details` is the traceback that came with it.
     """
 
     key: str
@@ -33,13 +36,17 @@ class Concern:
     field: str = ""
     mend: Mend | None = None
     code: Path | None = None
+    refused: bool = False
+    details: str = ""
 
     @property
     def deed(self) -> str:
         """What can be done about it, as a button says it; empty where that is not known."""
         if self.mend is not None:
             return self.mend.label
-        return "Allow…" if self.code is not None else ""
+        if self.code is not None:
+            return "Allow…"
+        return "Try again" if self.refused else ""
 
     @property
     def said(self) -> str:
@@ -48,20 +55,20 @@ class Concern:
 
 
 class Obstacles:
-    """What stands in the way: problems of the plan, and what TensorFlow or Keras refused.
+    """What stands in the way: the problems of the plan, each with its way out.
 
-    The ways out of a plan's problems are looked for once: each is tried on the plan, and facts come and go.
+    The ways out are looked for once: each is tried on the plan, and facts come and go.
     """
 
     def __init__(self) -> None:
         self._seen: PlanView | None = None
         self._problems: tuple[Concern, ...] = ()
 
-    def of(self, view: PlanView, facts: PlanFacts | None) -> tuple[Concern, ...]:
+    def of(self, view: PlanView) -> tuple[Concern, ...]:
         """Those of this plan."""
         if self._seen is None or _looked_at(self._seen) != _looked_at(view):
             self._seen, self._problems = view, tuple(_problems(view))
-        return (*self._problems, *_refused(view, facts))
+        return self._problems
 
 
 def _looked_at(view: PlanView) -> tuple[Any, ...]:
@@ -91,22 +98,19 @@ def _problems(view: PlanView) -> Iterator[Concern]:
     mends = mends_of(shown, view.plan, view.machine)
     for place, (problem, mend) in enumerate(zip(shown, mends, strict=True)):
         earlier = sum(each.field == problem.field for each in shown[:place])
-        key = f"{problem.field} {earlier}"
-        code = problem.path if isinstance(problem, ConsentProblem) else None
-        yield Concern(key, f"is {problem.received}", problem.advice, problem.field, mend, code)
+        yield _standing(problem, f"{problem.field} {earlier}", mend)
     if len(view.problems) > MOST:
         yield Concern("more", f"{len(view.problems) - MOST} more come after these")
 
 
-def _refused(view: PlanView, facts: PlanFacts | None) -> Iterator[Concern]:
-    """What only TensorFlow could tell. Of a plan with problems they would only say the same again."""
-    if facts is None or view.problems:
-        return
-    advice = " ".join((*facts.advice, *(facts.model.advice if facts.model else ())))
-    told = (("data", facts.data_error), ("model", facts.model_error), ("training", facts.training_error))
-    for field, error in told:
-        if error:
-            yield Concern(f"{field} refused", error, advice, field)
+def _standing(problem: Problem, key: str, mend: Mend | None) -> Concern:
+    """A problem as something that stands in the way; `mend` is what the plan's own rules offer."""
+    if isinstance(problem, Refusal):
+        return Concern(key, problem.received, problem.advice, problem.field, refused=True, details=problem.details)
+    if isinstance(problem, Misplaced):
+        mend = problem.mend
+    code = problem.path if isinstance(problem, ConsentProblem) else None
+    return Concern(key, f"is {problem.received}", problem.advice, problem.field, mend, code)
 
 
 def _without_repeats(found: tuple[Caution, ...]) -> Iterator[Caution]:

@@ -92,6 +92,13 @@ class FactsReader(QObject):
         """The facts of `plan`, followed or not, if they were told before; asks nobody."""
         return self._remembered.get(_content(plan, base))
 
+    def told_of(self, plan: Plan, base: Path) -> PlanFacts | None:
+        """What was told of `plan` so far, which may be that it is refused; asks nobody."""
+        content = _content(plan, base)
+        if self._followed is not None and content == self._followed.content:
+            return self.facts
+        return self._remembered.get(content)
+
     def correct(self, held: Mapping[str, Held]) -> None:
         """Take what real steps of the plan held, by device, for what is predicted of its model from now on."""
         if self._followed is None or not held or self._held.get(self._followed.content) == held:

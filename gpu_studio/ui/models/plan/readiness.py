@@ -7,29 +7,45 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, Signal
 
+from gpu_studio.placement.known_problems import known_problems
 from gpu_studio.plan import Machine, Plan, Problem, validate
 from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.runs.sources import ConsentProblem
 from gpu_studio.ui.models.devices.inventory import Inventory
 from gpu_studio.ui.models.plan.own_code import names_files, problems_of_files
 from gpu_studio.ui.models.plan.plan_document import PlanDocument, folder_of
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
 from gpu_studio.ui.units import plural
 
 
 class Readiness(QObject):
-    """Holds the open plan against the machine. `changed` fires after either has changed."""
+    """Holds the open plan against the machine, and against what its data and its model are known to be.
+
+    `problems` is the one list of what stands in its way: every part of the window shows the same. `changed` fires after
+    the plan or the machine has changed, and when `facts` bring or settle a problem.
+    """
 
     changed = Signal()
 
-    def __init__(self, document: PlanDocument, inventory: Inventory, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        document: PlanDocument,
+        inventory: Inventory,
+        parent: QObject | None = None,
+        *,
+        facts: FactsReader | None = None,
+    ) -> None:
         super().__init__(parent)
         self._document = document
         self._inventory = inventory
+        self._facts = facts
         self.problems: tuple[Problem, ...] = ()
         self.also: Callable[[Plan, Machine | None], Sequence[Problem]] = _nothing_else
         """What else may be wrong with the plan, as when it goes on with a run."""
         document.changed.connect(self.check)
         inventory.changed.connect(self.check)
+        if facts is not None:
+            facts.changed.connect(self._hear)
         self.check()
 
     @property
@@ -63,14 +79,27 @@ class Readiness(QObject):
 
     def check(self) -> None:
         """Look again at everything."""
+        self.problems = self._found()
+        self.changed.emit()
+
+    def _hear(self) -> None:
+        """Take in what was told of the data and the model, where it changes what stands in the way."""
+        found = self._found()
+        if found != self.problems:
+            self.problems = found
+            self.changed.emit()
+
+    def _found(self) -> tuple[Problem, ...]:
         plan, machine = self._document.plan, self.machine
+        if plan is None or machine is None:
+            return ()
         # Without cards known, a plan's cards would only seem missing.
         known = machine if machine is self._inventory.machine else None
-        self.problems = ()
-        if plan is not None and machine is not None:
-            here = (*allocator(plan, os.environ), *problems_of_files(plan, folder_of(self._document.path)))
-            self.problems = (*validate(plan, known), *here, *self.also(plan, known))
-        self.changed.emit()
+        base = folder_of(self._document.path)
+        here = (*allocator(plan, os.environ), *problems_of_files(plan, base))
+        found = (*validate(plan, known), *here, *self.also(plan, known))
+        facts = self._facts.told_of(plan, base) if self._facts is not None else None
+        return found if facts is None else (*found, *known_problems(plan, facts, found))
 
 
 def _nothing_else(_plan: Plan, _machine: Machine | None) -> Sequence[Problem]:

@@ -8,10 +8,11 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QStackedWidget, QVBoxLayout, QWidget
 
+from gpu_studio.placement.known_problems import LAYERS, PLACED, Misplaced
 from gpu_studio.placement.schedule import Timeline
 from gpu_studio.placement.search import Objective
 from gpu_studio.plan import Problem, logical_devices
-from gpu_studio.ui.models.plan.edits.placing import take_off, use_instead
+from gpu_studio.ui.models.plan.edits.placing import use_instead
 from gpu_studio.ui.models.plan.lanes.forecast import Forecast, better
 from gpu_studio.ui.models.plan.lanes.measured_reader import MeasuredReader
 from gpu_studio.ui.models.plan.lanes.placing_job import Outcome, Wish, placed_for
@@ -30,7 +31,6 @@ from gpu_studio.ui.pages.plan.lanes.step_line import StepLine
 from gpu_studio.ui.pages.plan.lanes.toolbar import Toolbar
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
-from gpu_studio.ui.units import plural
 from gpu_studio.ui.widgets.lanes.graph_view import GraphView
 from gpu_studio.ui.widgets.lanes.lane_grid import LaneGrid
 from gpu_studio.ui.widgets.lanes.timeline_view import TimelineView
@@ -38,7 +38,6 @@ from gpu_studio.ui.widgets.note import Note
 from gpu_studio.ui.widgets.problem_line import ProblemLine
 from gpu_studio.ui.widgets.scrolled import Scrolled
 
-PART = "distribution.placed"
 UNKNOWN_YET = "The model's layers are not known yet"
 
 
@@ -174,15 +173,14 @@ class LayersTab(QWidget):
     def _show_problems(self) -> None:
         """Say what is wrong with the placement, what was refused, and what Place for me came to."""
         view, scene = self._view, self._scene
-        wrong = view.problems_at(PART) if view and scene else ()
-        said = tuple(_said(each) for each in wrong[:3])
+        wrong = view.problems_at(PLACED) if view and scene else ()
+        said = tuple(_said(each) for each in wrong if not isinstance(each, Misplaced))[:3]
         self.problem.say(said or tuple(filter(None, (self._refused, self.times.error if scene else ""))))
-        unknown = scene.board.unknown if scene else ()
-        if unknown:
-            what = unknown[0] if len(unknown) == 1 else f"{unknown[0]} and {plural(len(unknown) - 1, 'other layer')}"
-            text = f"The plan places {what}, which the model does not have: it could not be trained."
-            change = Change(lambda plan: take_off(plan, unknown), "take unknown layers out")
-            self.remark.say(text, "bad", "Take out", lambda: self.edited.emit(change))
+        astray = next((each for each in wrong if isinstance(each, Misplaced)), None)
+        if astray is not None:
+            mend = astray.mend
+            change = Change(mend.make, mend.label.lower())
+            self.remark.say(_astray(astray), "bad", mend.label, lambda: self.edited.emit(change))
         elif (offered := self._offered) is not None and not self.worker.busy:
             self.remark.say(offered.said, "warning", "Place and recompute", lambda: self.edited.emit(offered.offer))
         else:
@@ -272,5 +270,10 @@ class LayersTab(QWidget):
 
 
 def _said(problem: Problem) -> str:
-    where = problem.field.removeprefix(f"{PART}.").replace("layers.", "layer ")
+    where = problem.field.removeprefix(f"{PLACED}.").replace("layers.", "layer ")
     return f"{where}: {problem.received}: {problem.advice}"
+
+
+def _astray(problem: Misplaced) -> str:
+    name = problem.field.removeprefix(LAYERS).removeprefix(".")
+    return f"{f'The layer {name}' if name else 'The placement'} is {problem.received}: {problem.advice}"

@@ -76,8 +76,8 @@ class OutlookCard(Card):
         view, known = self._view, self._reader.facts if self._reader else None
         if view is None:
             return
-        standing = self._found.of(view, known)
-        self.heading.setText(_heading(len(view.problems) or len(standing)))
+        standing = self._found.of(view)
+        self.heading.setText(_heading(len(view.problems)))
         self.heading.setVisible(bool(standing))
         self.obstacles.show_concerns(standing)
         self.warnings.show_concerns(warnings(view, known, self._topology))
@@ -128,6 +128,8 @@ class OutlookCard(Card):
             self.edited.emit(Change(concern.mend.make, f"{label[0].lower()}{label[1:]}"))
         elif concern.code is not None and self._reader is not None:
             self._reader.consent_wanted.emit(concern.code)
+        elif concern.refused and self._reader is not None:
+            self._reader.retry()
 
     def _lay_out(self) -> None:
         area = Scrolled()

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from typing import Protocol
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QStackedWidget, QTabBar, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
+from gpu_studio.ui.models.plan.parts import problems_of_parts
 from gpu_studio.ui.models.plan.plan_view import PlanView
 from gpu_studio.ui.pages.plan.form.tab_order import as_read
+from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.card import Card
+from gpu_studio.ui.widgets.marked_tabs import MarkedTabs
 from gpu_studio.ui.widgets.tab_order import tab_after
 
 _CLOSE_TABS = "QTabBar::tab { padding: 6px 9px; margin-right: 2px; }"
@@ -30,21 +33,17 @@ class Editor(Protocol):
 class Workspace(Card):
     """Shows the plan in the tab that is open. A tab is made when it is first opened, because the window must start.
 
+    Each tab whose part of the plan has a problem is marked, whether it is open or not.
     `edited(Change)` is what the editors say; `opened(str)` names the tab that a person opened.
     """
 
     edited = Signal(object)
     opened = Signal(str)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__("", parent)
         self.setAccessibleName("Parts of the plan")
-        self.tabs = QTabBar()
-        self.tabs.setAccessibleName("part of the plan")
-        self.tabs.setDrawBase(False)
-        self.tabs.setExpanding(False)
-        self.tabs.setUsesScrollButtons(False)
-        self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
+        self.tabs = MarkedTabs("part of the plan", theme)
         self.tabs.setStyleSheet(_CLOSE_TABS)
         self._pages = QStackedWidget()
         self._makers: dict[str, Callable[[], QWidget]] = {}
@@ -67,11 +66,14 @@ class Workspace(Card):
     def add(self, name: str, make: Callable[[], QWidget], tip: str) -> None:
         """A tab; `make` gives its editor."""
         self._makers[name] = make
-        self.tabs.setTabToolTip(self.tabs.addTab(name), tip)
+        self.tabs.add(name, tip)
 
     def show_view(self, view: PlanView) -> None:
         """Show the plan."""
         self._view = view
+        wrong = problems_of_parts(view.problems)
+        for index, name in enumerate(self._makers):
+            self.tabs.mark(index, wrong.get(name, ""))
         self._show()
 
     def open(self, name: str) -> QWidget:

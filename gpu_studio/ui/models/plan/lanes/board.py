@@ -89,10 +89,9 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """All lanes, that of the layers left out first; `unknown` are layers of the plan that the model does not have."""
+    """All lanes, that of the layers left out first. Layers that the model does not have stand in none."""
 
     lanes: tuple[Lane, ...] = ()
-    unknown: tuple[str, ...] = ()
     layers: int = 0
 
     def lane(self, device: str) -> Lane | None:
@@ -109,7 +108,6 @@ def board_of(
 ) -> Board:
     """The lanes of `plan`; `shares` is each layer's part of a step's time, empty where nothing is known of it."""
     there = places(device.name for device in logical_devices(plan, machine))
-    known = {layer.name for layer in graph.layers}
     asked = places_of(plan)
     gone = dict.fromkeys(device for devices in asked.values() for device in devices if device not in there)
     filled = _filled(plan, graph, there, running_on(plan, machine, graph), shares)
@@ -117,7 +115,7 @@ def board_of(
     rooms = _rooms(plan, machine)
     lanes += [Lane(name, place, filled.get(name, ()), memory.get(name), rooms[name]) for name, place in there.items()]
     lanes += [Lane(name, None, filled.get(name, ()), why_not=not_there(name)) for name in gone]
-    return Board(tuple(lanes), tuple(name for name in asked if name not in known), len(graph.layers))
+    return Board(tuple(lanes), len(graph.layers))
 
 
 def _rooms(plan: Plan, machine: Machine) -> dict[str, int | None]:

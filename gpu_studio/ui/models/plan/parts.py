@@ -1,0 +1,36 @@
+"""Which part of the Plan page a problem belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpu_studio.plan import Problem
+from gpu_studio.ui.units import plural, sentence
+
+_PARTS = (
+    ("devices", "Devices"),
+    ("model", "Model"),
+    ("data", "Data"),
+    ("training", "Training"),
+    ("distribution.placed", "Layers"),
+    ("distribution", "Strategy"),
+)
+"""Fields of a plan, and the tab that shows what is in them: the first that fits."""
+
+
+def part_of(field: str) -> str:
+    """The name of the tab in which `field` is shown; empty where none shows it."""
+    found = (part for whole, part in _PARTS if field == whole or field.startswith((f"{whole}.", f"{whole}[")))
+    return next(found, "")
+
+
+def problems_of_parts(problems: Sequence[Problem]) -> dict[str, str]:
+    """For each tab that has problems the one that it has, in words, or how many there are."""
+    found: dict[str, list[Problem]] = {}
+    for problem in problems:
+        found.setdefault(part_of(problem.field), []).append(problem)
+    return {part: _in_words(each) for part, each in found.items()}
+
+
+def _in_words(problems: Sequence[Problem]) -> str:
+    return sentence(str(problems[0])) if len(problems) == 1 else plural(len(problems), "problem")

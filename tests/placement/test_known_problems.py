@@ -1,0 +1,84 @@
+"""Problems of a plan that its data and its model show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_plan_facts import DATA, FACTS, MODEL
+
+from gpu_studio.placement.known_problems import Misplaced, Refusal, known_problems
+from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
+from gpu_studio.plan import Distribution, Placed, Plan, Problem
+
+KNOWN = ("one", "two", "three")
+
+
+def placed(**layers: tuple[str, ...]) -> Plan:
+    return Plan(distribution=Distribution("placed", placed=Placed(4, dict(layers))))
+
+
+def test_that_a_layer_which_the_model_does_not_have_is_named_with_the_one_that_may_be_meant() -> None:
+    (problem,) = known_problems(placed(one=("CPU:0",), twoo=("CPU:1",)), FACTS)
+    assert str(problem) == (
+        "distribution.placed.layers.twoo is not a layer of the model: did you mean two? Otherwise take it out."
+    )
+    assert isinstance(problem, Misplaced)
+    mended = problem.mend.make(placed(one=("CPU:0",), twoo=("CPU:1",)))
+    assert mended == placed(one=("CPU:0",))
+
+
+def test_that_many_such_layers_are_one_problem_which_names_a_few() -> None:
+    plan = placed(**{f"gone_{number}": ("CPU:0",) for number in range(40)})
+    (problem,) = known_problems(plan, FACTS)
+    assert problem.received == "given for gone_0, gone_1, gone_2 and 37 more, which the model does not have"
+
+
+def test_that_a_layer_without_units_of_its_own_is_not_split() -> None:
+    layers = tuple(replace(each, kind="Flatten") if each.name == "one" else each for each in MODEL.graph.layers)
+    facts = PlanFacts(DATA, replace(MODEL, graph=replace(MODEL.graph, layers=layers)))
+    plan = placed(one=("CPU:0", "CPU:1"), two=("CPU:0", "CPU:1"))
+    (problem,) = known_problems(plan, facts)
+    assert "a Flatten has no units of its own" in str(problem)
+    assert problem.mend.make(plan) == placed(one=("CPU:0",), two=("CPU:0", "CPU:1"))
+
+
+def test_that_nothing_is_said_of_a_placement_before_the_layers_are_known_or_under_another_strategy() -> None:
+    plan = placed(gone=("CPU:0",))
+    assert known_problems(plan, PlanFacts(DATA)) == ()
+    assert known_problems(replace(plan, distribution=Distribution("mirrored")), FACTS) == ()
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (
+            PlanFacts(data_error="There are 13 samples.", advice=("Give more.",)),
+            "data: There are 13 samples. Give more.",
+        ),
+        (PlanFacts(DATA, ModelFacts(model_error="It broke.")), "model: It broke."),
+        (PlanFacts(DATA, replace(MODEL, training_error="No such loss.")), "training: No such loss."),
+    ],
+)
+def test_that_what_was_refused_is_a_problem_of_its_part(facts: PlanFacts, said: str) -> None:
+    (problem,) = known_problems(Plan(), facts)
+    assert isinstance(problem, Refusal)
+    assert str(problem) == said
+
+
+def test_that_a_refusal_is_not_repeated_where_the_plan_itself_shows_the_mistake() -> None:
+    facts = PlanFacts(data_error="There is no such file.")
+    assert known_problems(Plan(), facts, [Problem("data.file", '"x.npz"', "there is no such file")]) == ()
+    assert known_problems(Plan(), facts, [Problem("model.name", '"mpl"', "did you mean mlp?")]) != ()
+
+
+@given(st.dictionaries(st.sampled_from([*KNOWN, "four", "five.six", "a/b", 'quo"te']), st.just(("CPU:0",))))
+def test_that_the_way_out_leaves_exactly_the_layers_which_the_model_has(layers: dict[str, tuple[str, ...]]) -> None:
+    plan = placed(**layers)
+    for problem in known_problems(plan, FACTS):
+        assert isinstance(problem, Misplaced)
+        plan = problem.mend.make(plan)
+    assert plan == placed(**{name: on for name, on in layers.items() if name in KNOWN})
+    assert known_problems(plan, FACTS) == ()
