@@ -196,7 +196,7 @@ def test_that_a_deaf_trainer_goes_on_under_a_polite_stop_until_it_is_escalated(q
     with qtbot.waitSignal(live.ended):
         live.escalate_stop()
         assert "SIGTERM" in live.waiting_for
-    assert live.state == "finished"
+    assert live.state == "stopped"
 
 
 def test_that_stopping_now_asks_for_no_checkpoint(qtbot, follow, start):
