@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpu_studio.cli.entry import run_command, show_window
+from gpu_studio.cli.entry import run_command, run_window
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -19,6 +19,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command(argv)
 
 
-def window() -> int:
-    """Open the window, and return its exit code."""
-    return show_window(None, None)
+def window(argv: Sequence[str] | None = None) -> int:
+    """Open the window as `argv` says (by default the process's own arguments), and return its exit code."""
+    return run_window(argv)

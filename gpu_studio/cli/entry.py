@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
 from gpu_studio.cli import exit_codes
 from gpu_studio.cli.devices.devices_arguments import take_simulation
-from gpu_studio.cli.output import RefusedError, note
-from gpu_studio.cli.parser import COMMANDS, make_parser, plan_to_open
+from gpu_studio.cli.output import RefusedError, make_streams_whole, note
+from gpu_studio.cli.parser import COMMANDS, make_parser, make_window_parser, plan_to_open
 
 TRAINING = ("train", "resume")
 
@@ -29,9 +29,23 @@ Install what is missing (on Debian: apt install libegl1 libxkbcommon0 libdbus-1-
 
 def run_command(argv: Sequence[str] | None = None) -> int:
     """Run one command; see `gpu_studio.cli.main`."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    return _in_words_if_refused(lambda: _dispatch(_words(argv)))
+
+
+def run_window(argv: Sequence[str] | None = None) -> int:
+    """Open the window as the arguments say; see `gpu_studio.cli.window`."""
+    return _in_words_if_refused(lambda: _open_window(_words(argv)))
+
+
+def _words(argv: Sequence[str] | None) -> list[str]:
+    return list(sys.argv[1:] if argv is None else argv)
+
+
+def _in_words_if_refused(work: Callable[[], int]) -> int:
+    """Do the work of a command; what it cannot do becomes a message and an exit code."""
+    make_streams_whole()
     try:
-        return _dispatch(arguments)
+        return work()
     except SystemExit as ending:  # argparse: help, version or a mistake in the arguments
         return ending.code if isinstance(ending.code, int) else exit_codes.REFUSED
     except KeyboardInterrupt:
@@ -85,6 +99,14 @@ def _dispatch(arguments: list[str]) -> int:
     module, function = COMMANDS[chosen.command]
     code: int = getattr(import_module(f"gpu_studio.cli.{module}"), function)(chosen)
     return code
+
+
+def _open_window(arguments: list[str]) -> int:
+    wanted, arguments = take_simulation(arguments)
+    chosen = make_window_parser().parse_args(arguments)
+    if wanted is not None:
+        _simulate(wanted)
+    return show_window(chosen.runs_dir, chosen.plan)
 
 
 def _simulate(wanted: str) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 from pathlib import Path
 
 from gpu_studio import plan as plans
 from gpu_studio.cli import exit_codes
 from gpu_studio.cli.machine import described_machine, this_machine
 from gpu_studio.cli.output import RefusedError, note, say
+from gpu_studio.cli.replacing import refuse_to_replace
 from gpu_studio.export import ExportError, files_beside, python_script
-from gpu_studio.runs.files import write_private
+from gpu_studio.output_files import is_stream, write_output
 from gpu_studio.runs.launch import problems_of
 from gpu_studio.runs.sources import ConsentProblem
 
@@ -29,8 +29,7 @@ def export(chosen: argparse.Namespace) -> int:
         say(script.rstrip("\n"))
         _tell_what_is_missing(files_beside(plan), chosen.plan)
     else:
-        _write(chosen.to, script, files_beside(plan), chosen.force)
-        note(f"{chosen.to}: written. Run it with: python {chosen.to}")
+        _write(chosen.to, script, files_beside(plan), chosen)
     return exit_codes.OK
 
 
@@ -42,22 +41,22 @@ def _script(plan: plans.Plan, described: Path | None, base: Path) -> str:
         raise RefusedError(str(error)) from error
 
 
-def _write(target: Path, script: str, beside: dict[str, Path], force: bool) -> None:
+def _write(target: Path, script: str, beside: dict[str, Path], chosen: argparse.Namespace) -> None:
+    if is_stream(target):
+        write_output(target, [script.encode()])
+        _tell_what_is_missing(beside, chosen.plan)
+        return
     contents = {target: script.encode()}
     contents |= {target.parent / name: source.read_bytes() for name, source in beside.items()}
     new = {path: content for path, content in contents.items() if not _holds(path, content)}
-    _refuse_to_replace([path for path in new if path.exists() and not force])
+    refuse_to_replace(new, force=chosen.force)
     for path, content in new.items():
-        write_private(path, content)
+        write_output(path, [content])
+    note(f"{target}: written. Run it with: python {target}")
 
 
 def _holds(path: Path, content: bytes) -> bool:
     return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
-
-
-def _refuse_to_replace(paths: Iterable[Path]) -> None:
-    for path in paths:
-        raise RefusedError(f"{path} is already there: choose another name, or add --force to replace it.")
 
 
 def _tell_what_is_missing(beside: dict[str, Path], plan: Path) -> None:

@@ -33,6 +33,7 @@ COMMANDS: Final = {
 }
 
 _RUN_HELP = "the run: its id, the beginning or any other part of it that no other run has, or: latest"
+_MOST_LINES: Final = 1_000_000_000
 _JSON_HELP = "write JSON for programs to read"
 
 _OVERVIEW = """Carve GPUs, place training on them, and watch it run.
@@ -56,6 +57,11 @@ _EXAMPLES = (
     + EXPLAINED
 )
 
+_WINDOW_EXAMPLES = """examples:
+  gpu-studio-window
+  gpu-studio-window digits.plan.toml
+  gpu-studio-window --simulate 8xH100"""
+
 
 def make_parser() -> argparse.ArgumentParser:
     """Make the parser of all commands."""
@@ -77,6 +83,16 @@ def make_parser() -> argparse.ArgumentParser:
     devices = _command(commands, "devices", "show the cards, and who uses them", devices_arguments.EXAMPLES)
     devices_arguments.add_devices(devices, _seconds)
     _add_doctor(commands)
+    return parser
+
+
+def make_window_parser() -> argparse.ArgumentParser:
+    """Make the parser of `gpu-studio-window`, which opens the window and does nothing else."""
+    parser = _parser(argparse.ArgumentParser, "gpu-studio-window", "Open the window.", _WINDOW_EXAMPLES)
+    parser.add_argument("--version", action="version", version=f"gpu-studio {__version__}")
+    _add_runs_dir(parser, None)
+    devices_arguments.add_simulate(parser)
+    parser.add_argument("plan", metavar="PLAN", nargs="?", type=Path, help="the plan file to open")
     return parser
 
 
@@ -291,6 +307,6 @@ def _seconds(text: str) -> float:
 
 def _count(text: str) -> int:
     value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is no number of lines: give 0 or more")
+    if not 0 <= value <= _MOST_LINES:
+        raise argparse.ArgumentTypeError(f"{text} is no number of lines: give 0 to {_MOST_LINES}")
     return value

@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import tomllib
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from gpu_studio import plan as plans
 from gpu_studio.cli import exit_codes
 from gpu_studio.cli.machine import described_machine, this_machine
-from gpu_studio.cli.output import RefusedError, note, say, say_json
+from gpu_studio.cli.output import note, say, say_json
 from gpu_studio.cli.placing.known import every_problem
-from gpu_studio.runs.files import write_private
+from gpu_studio.cli.replacing import refuse_to_replace
+from gpu_studio.output_files import write_output
 
 
 def check(chosen: argparse.Namespace) -> int:
@@ -37,7 +37,8 @@ def starter(chosen: argparse.Namespace) -> int:
     """Write the starter plan of this machine to stdout or a file."""
     text = plans.dumps(plans.starter(this_machine()))
     if chosen.output:
-        _write_new(chosen.output, text, chosen.force)
+        refuse_to_replace([chosen.output], force=chosen.force)
+        write_output(chosen.output, [text.encode()])
     if chosen.json:
         say_json(tomllib.loads(text))
     elif chosen.output:
@@ -78,9 +79,3 @@ def _say_seen(plan: plans.Plan, machine: plans.Machine) -> None:
         say(f"  {device.name:<7} on {device.physical:<7} {limit:>15}{replica}")
     if not machine.cards and machine.why_no_cards:
         say(f"No card: {machine.why_no_cards}")
-
-
-def _write_new(path: Path, text: str, force: bool) -> None:
-    if path.exists() and not force:
-        raise RefusedError(f"{path} is already there: choose another name, or add --force to replace it.")
-    write_private(path, text.encode())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any, Final
 
 import msgspec
 
 from gpu_studio.hardware.picture import CardNow, Picture
 from gpu_studio.hardware.samples import CardFacts, FastFigures, PcieFigures, SlowFigures
+from gpu_studio.output_files import csv_line
 
 _NO_FIGURES = frozenset({"card", "why", "instances"})
 IDENTITY: Final = tuple(sorted(("index", "uuid", "name", "bus_id", "gone", "asleep")))
@@ -28,13 +27,11 @@ COLUMNS: Final = ("time", "simulated", "card", *IDENTITY, *FIGURES)
 
 def csv_lines(picture: Picture) -> list[str]:
     """A heading and a line for each card; a figure that is not known is its reason in words."""
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(COLUMNS)
+    lines = [csv_line(COLUMNS)]
     for card in picture.cards.values():
         facts = msgspec.to_builtins(card.facts) | {"time": picture.time, "simulated": picture.simulated}
-        table.writerow(facts[name] if name not in FIGURES else _cell(card, name) for name in COLUMNS)
-    return text.getvalue().splitlines()
+        lines.append(csv_line(facts[name] if name not in FIGURES else _cell(card, name) for name in COLUMNS))
+    return lines
 
 
 def _cell(card: CardNow, name: str) -> Any:

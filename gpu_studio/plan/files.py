@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import errno
-import os
 import re
-import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any
 
+from gpu_studio.output_files import write_output
 from gpu_studio.plan.problems import PlanError, Problem, printable
 from gpu_studio.plan.tables import from_tables
 from gpu_studio.plan.values import Plan
@@ -45,17 +44,7 @@ def save(plan: Plan, path: Path, text: str | None = None) -> None:
 
     The file is replaced whole or not at all. Raises OSError.
     """
-    target = Path(os.path.realpath(path))  # a link stays a link
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:60]}.", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(dumps(plan) if text is None else text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_output(path, [(dumps(plan) if text is None else text).encode()])
 
 
 def _text_of(path: Path, source: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from gpu_studio.plan.problems import PlanError, Problem, with_kind
+from gpu_studio.plan.problems import PlanError, Problem, shown, with_kind
 from gpu_studio.plan.reading import Reader
 from gpu_studio.plan.validation import problems_besides
 from gpu_studio.plan.values import VERSION, Named, Placed, Plan
@@ -35,7 +35,7 @@ def _later_version(tables: Mapping[str, Any]) -> Problem | None:
     if isinstance(version, bool) or not isinstance(version, int):
         return Problem("version", with_kind(version), f"write version = {VERSION}")
     if version > VERSION:
-        return Problem("version", str(version)[:40], f"this GPU Studio reads version {VERSION}: update it")
+        return Problem("version", shown(version), f"this GPU Studio reads version {VERSION}: update it")
     return None
 
 

@@ -133,7 +133,7 @@ def test_that_an_export_is_json_or_a_drawing(gpu_studio, two, runs_dir):
 def test_that_a_file_where_a_folder_shall_be_is_refused(gpu_studio, runs_dir, tmp_path):
     make_run(runs_dir, Script(trained=1))
     (tmp_path / "file").touch()
-    assert "is a file" in gpu_studio("runs", "export", "latest", "--output", tmp_path / "file").err
+    assert "is no directory" in gpu_studio("runs", "export", "latest", "--output", tmp_path / "file").err
 
 
 def test_that_a_list_has_tags_where_there_are_some_and_energy_where_asked_for(gpu_studio, two):

@@ -9,6 +9,7 @@ import pytest
 
 from gpu_studio import __version__
 from gpu_studio.cli import main, window
+from gpu_studio.hardware.simulated import VARIABLE
 from gpu_studio.runs.launch import trainer_environment
 
 COMMANDS = [
@@ -57,6 +58,7 @@ def test_that_the_version_is_that_of_the_package(gpu_studio):
         "train --no-such",
         "runs stop x --patience -1",
         "runs log x --tail -1",
+        "runs log x --tail 100000000000000000000",
         "a.toml b.toml",
     ],
 )
@@ -72,17 +74,32 @@ def test_that_without_a_display_it_says_so_and_what_to_type(gpu_studio, headless
         assert answer.code == 2
         assert "no display" in answer.err
         assert "gpu-studio train" in answer.err
-    assert window() == 2
+    assert window([]) == 2
 
 
 def test_that_the_window_opens_on_the_runs_and_the_plan_that_were_named(opened, isolated_home, tmp_path, plan_file):
-    assert [main([]), window(), main([str(plan_file)]), main(["--runs-dir", str(tmp_path), "new.plan.toml"])] == [7] * 4
+    assert main([]) == window([]) == main([str(plan_file)]) == 7
+    assert main(["--runs-dir", str(tmp_path), "new.plan.toml"]) == 7
     assert [(str(call["runs_dir"]), call["plan_path"] and call["plan_path"].name) for call in opened] == [
         (str(isolated_home.runs), None),
         (str(isolated_home.runs), None),
         (str(isolated_home.runs), "mine.plan.toml"),
         (str(tmp_path), "new.plan.toml"),
     ]
+
+
+def test_that_the_command_of_the_window_takes_a_plan_runs_and_cards_to_simulate(
+    opened, monkeypatch, isolated_home, tmp_path, capsys
+):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert window(["--simulate", "2xL4", "--runs-dir", str(tmp_path), "mine.plan.toml"]) == 7
+    assert (str(opened[0]["runs_dir"]), opened[0]["plan_path"].name) == (str(tmp_path), "mine.plan.toml")
+    assert os.environ.pop(VARIABLE) == "2xL4"
+    assert window(["--help"]) == 0
+    assert "gpu-studio-window --simulate 8xH100" in capsys.readouterr().out
+    assert window(["--no-such"]) == 2
+    assert window(["--simulate", "9xNothing"]) == 2
+    assert len(opened) == 1
 
 
 def test_that_a_window_which_cannot_be_loaded_says_what_is_missing(gpu_studio, monkeypatch):

@@ -23,11 +23,12 @@ ROOMS: Mapping[str, frozenset[str]] = {
     "own_processes": frozenset(),
     "interrupts": frozenset(),
     "image_folders": frozenset({"plan"}),
+    "output_files": frozenset(),
     "__init__": frozenset(),
 }
-# What every room may use: the version, the place of the bundled files, how to start a process of ours, Ctrl+C, and what
-# a folder of images is.
-COMMON = frozenset({"__init__", "resource_files", "own_processes", "interrupts", "image_folders"})
+# What every room may use: the version, the place of the bundled files, how to start a process of ours, Ctrl+C, what a
+# folder of images is, and how a file is written that a person asked for.
+COMMON = frozenset({"__init__", "resource_files", "own_processes", "interrupts", "image_folders", "output_files"})
 # What the run directory holds, and nothing of those who start, follow or list runs.
 TRAINER_USES_OF_RUNS = frozenset(
     {

@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gpu_studio.cli.output import RefusedError, note
+from gpu_studio.cli.output import RefusedError, escaped, note
 from gpu_studio.plan import Plan
 from gpu_studio.runs.consent import Standing, allow_file, read_code
 from gpu_studio.runs.sources import consent_needed
@@ -41,6 +41,6 @@ def _is_terminal() -> bool:
 def _says_yes(path: Path, said: Standing, code: bytes) -> bool:
     been = "It has changed since you allowed it." if said is Standing.CHANGED else "Nothing of it has been run yet."
     note(f"The plan runs code from {path}. {been} It may do whatever you may.")
-    sys.stderr.write(f"Allow {path.name} ({described(path, code)}) to run? [y/N] ")
+    sys.stderr.write(escaped(f"Allow {path.name} ({described(path, code)}) to run? [y/N] "))
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

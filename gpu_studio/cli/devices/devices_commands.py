@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from rich.console import Console
 from rich.live import Live
 
 from gpu_studio.cli import exit_codes
 from gpu_studio.cli.devices.devices_document import csv_lines, document
 from gpu_studio.cli.devices.devices_table import screen
-from gpu_studio.cli.output import RefusedError, note, say, say_json
+from gpu_studio.cli.output import RefusedError, console, note, say, say_json
 from gpu_studio.cli.train.keys import Keys, pressed_keys
 from gpu_studio.hardware.picture import Picture
 from gpu_studio.hardware.recorder import BeingRecordedError, Recorder
@@ -79,7 +78,7 @@ def _show(picture: Picture, chosen: argparse.Namespace) -> None:
             say(line)
     else:
         # A table in a file need not be as narrow as no terminal at all is taken to be.
-        Console(width=None if sys.stdout.isatty() else WIDE).print(screen(picture), highlight=False)
+        console(None if sys.stdout.isatty() else WIDE).print(screen(picture))
 
 
 def _go_on(chosen: argparse.Namespace) -> int:
@@ -122,7 +121,7 @@ def _drawing(chosen: argparse.Namespace) -> Iterator[Callable[[Picture], None]]:
     elif chosen.csv:
         yield lambda picture: _show(picture, chosen)
     elif sys.stdout.isatty():
-        with Live(auto_refresh=False, screen=chosen.watch) as live:
+        with Live(console=console(), auto_refresh=False, screen=chosen.watch) as live:
             yield lambda picture: live.update(screen(picture), refresh=True)
     elif chosen.record and not chosen.watch:
         note(f"Recording into {chosen.record}; Ctrl+C ends it.")

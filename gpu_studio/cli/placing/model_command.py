@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from gpu_studio import plan as plans
 from gpu_studio.cli import exit_codes
 from gpu_studio.cli.code.allowing import have_allowed
 from gpu_studio.cli.machine import described_machine, this_machine
-from gpu_studio.cli.output import RefusedError, note, say, say_json
+from gpu_studio.cli.output import RefusedError, console, note, say, say_json
 from gpu_studio.placement.correction import Held, corrected, held_in
 from gpu_studio.placement.known_problems import misplaced
 from gpu_studio.placement.memory import DeviceMemory, predict
@@ -87,12 +88,11 @@ def document(graph: ModelGraph, memories: Sequence[DeviceMemory]) -> dict[str, A
 
 
 def _say(graph: ModelGraph, memories: Sequence[DeviceMemory], *, formulas: bool) -> None:
-    console = Console()
-    wide = console if console.is_terminal else Console(width=_WIDTH_OF_A_FILE)
-    wide.print(layer_table(graph.layers), highlight=False)
+    wide = console(None if sys.stdout.isatty() else _WIDTH_OF_A_FILE)
+    wide.print(layer_table(graph.layers))
     say(f"{graph.name}: {graph.parameters:,} parameters, of which {graph.trainable:,} are trained")
     say()
-    wide.print(memory_table(memories), highlight=False)
+    wide.print(memory_table(memories))
     for memory in memories if formulas else ():
         say(f"{memory.device}: {memory.total_formula}")
         for name, part in memory.parts:
@@ -125,7 +125,7 @@ def memory_table(memories: Sequence[DeviceMemory]) -> Table:
     for memory in memories:
         parts = (size(part.bytes) for _, part in memory.parts)
         limit = "none" if memory.limit_bytes is None else size(memory.limit_bytes)
-        verdict = {True: "fits", False: "[bold red]does not fit[/]", None: ""}[memory.fits]
+        verdict = Text("does not fit", "bold red") if memory.fits is False else Text("fits" if memory.fits else "")
         table.add_row(memory.device, *parts, size(memory.total), limit, verdict)
     return table
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from gpu_studio import plan as plans
 from gpu_studio.cli import exit_codes
 from gpu_studio.cli.code.allowing import have_allowed
 from gpu_studio.cli.machine import described_machine, this_machine
-from gpu_studio.cli.output import RefusedError, note, say, say_json
+from gpu_studio.cli.output import RefusedError, console, note, say, say_json
+from gpu_studio.cli.replacing import refuse_to_replace
 from gpu_studio.placement.correction import Held, corrected_model, held_in
 from gpu_studio.placement.estimate import Times, by_flops, links_in, times_in
 from gpu_studio.placement.places import chosen_devices, places, threads_per_operation, workers
@@ -128,8 +128,7 @@ def _placed(plan: Plan, found: Suggestion, devices: Sequence[LogicalDevice]) -> 
 
 
 def _write(path: Path, plan: Plan, force: bool) -> None:
-    if path.exists() and not force:
-        raise RefusedError(f"{path} is already there: choose another name, or add --force to replace it.")
+    refuse_to_replace([path], force=force)
     plans.save(plan, path)
     note(f"{path}: written. Train it with: gpu-studio train {path}")
 
@@ -159,7 +158,7 @@ def _say(found: Suggestion, devices: Sequence[LogicalDevice], *, measured: bool)
         names = [layer for layer, on in found.layers.items() if on == device.name]
         share = f"{100 * busy[number] / found.step.seconds:.0f} %" if names and found.step.seconds else "–"
         table.add_row(device.name, _span(names), share)
-    Console().print(table)
+    console().print(table)
     step = _duration(found.step.seconds) if measured else "a step"
     again = ", activations recomputed" if found.recompute else ""
     say(f"{step}, {found.micro_batches} micro-batches, bubble {100 * found.step.bubble:.0f} %{again}")

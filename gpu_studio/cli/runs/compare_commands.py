@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import webbrowser
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 from gpu_studio.cli import exit_codes
-from gpu_studio.cli.output import RefusedError, note, say, say_json
+from gpu_studio.cli.output import RefusedError, json_text, note, say, say_json
 from gpu_studio.cli.placing.fitting import fitted, terminal_width
+from gpu_studio.cli.replacing import refuse_to_replace
 from gpu_studio.cli.runs.compare_arguments import WHAT
 from gpu_studio.runs.catalogue import find
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.files import make_private_directory
 from gpu_studio.runs.paths import runs_dir
 from gpu_studio.runs.results.comparison import Comparison, Row, Value, metric_names
 from gpu_studio.runs.results.comparison import compare as compared
@@ -50,7 +51,7 @@ def write_report(chosen: argparse.Namespace) -> int:
     found = runs_of(chosen)
     path: Path = chosen.output or Path(f"report-{found[0].id if len(found) == 1 else f'of-{len(found)}-runs'}.html")
     path = path / "report.html" if path.is_dir() else path
-    _refuse_to_replace([path], chosen.force)
+    refuse_to_replace([path], force=chosen.force)
     write(found, path)
     note(f"{path}: written. It opens in any browser, and needs nothing beside it.")
     if chosen.open and not webbrowser.open(path.absolute().as_uri()):
@@ -89,15 +90,15 @@ def runs_of(chosen: argparse.Namespace) -> list[RunDirectory]:
 def _export_all(run: RunDirectory, chosen: argparse.Namespace) -> int:
     folder: Path = chosen.output or Path.cwd()
     if folder.exists() and not folder.is_dir():
-        raise RefusedError(f"{folder} is a file: name a directory, or choose one of the files with --what.")
-    folder.mkdir(parents=True, exist_ok=True)
+        raise RefusedError(f"{folder} is no directory: name a directory, or choose one of the files with --what.")
+    make_private_directory(folder)
     _write_all({folder / f"{run.id}-{what}.csv": csv_lines(run, what) for what in WHAT}, chosen.force)
     return exit_codes.OK
 
 
 def _document_lines(figures: RunFigures, kind: str) -> Iterator[str]:
     if kind == "json":
-        yield json.dumps(figures_document(figures), indent=2, ensure_ascii=False)
+        yield json_text(figures_document(figures))
     elif curves := curves_svg(figures):
         yield curves.rstrip("\n")
     else:
@@ -109,16 +110,10 @@ def _inside(path: Path, name: str) -> Path:
 
 
 def _write_all(files: dict[Path, Iterator[str]], force: bool) -> None:
-    _refuse_to_replace(files, force)
+    refuse_to_replace(files, force=force)
     for path, lines in files.items():
         write_lines(path, lines)
         note(f"{path}: written.")
-
-
-def _refuse_to_replace(paths: Iterable[Path], force: bool) -> None:
-    for path in paths:
-        if path.exists() and not force:
-            raise RefusedError(f"{path} is already there: choose another name, or add --force to replace it.")
 
 
 def _refuse_unknown(metric: str, known: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Protocol
 
-from gpu_studio.cli.output import note, say, say_json
+from gpu_studio.cli.output import console, note, say, say_json
 from gpu_studio.cli.train.lines import ending_of, lines_of
 from gpu_studio.runs.events import AnyEvent, StateChanged, as_dict
 from gpu_studio.runs.failures.diagnosis import Explanation
@@ -86,13 +86,12 @@ class LiveSink(PlainSink):
     """The same lines, and below them a display that moves."""
 
     def __init__(self) -> None:
-        from rich.console import Console
         from rich.live import Live
 
         from gpu_studio.cli.train.display import Display
 
         self._display = Display()
-        self._console = Console(highlight=False)
+        self._console = console()
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._live.start()
 
@@ -105,7 +104,7 @@ class LiveSink(PlainSink):
         self._live.stop()
 
     def _write(self, line: str) -> None:
-        self._console.print(line, markup=False)
+        self._console.print(line)
 
 
 def sink_for(*, json: bool) -> Sink:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -17,9 +14,9 @@ import msgspec
 from gpu_studio.hardware.accounting import lines_of
 from gpu_studio.hardware.samples import Fast, FastFigures, SampleError, Slow, SlowFigures
 from gpu_studio.hardware.samples import decode as decode_sample
+from gpu_studio.output_files import csv_line, write_output
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import Epoch, LearningRate, Memory, Steps
-from gpu_studio.runs.files import open_private
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.reading.summary import Summary
 from gpu_studio.runs.results.run_figures import RunFigures
@@ -38,9 +35,7 @@ def csv_lines(run: RunDirectory, what: str) -> Iterator[str]:
     of the run that it goes on from. Raises OSError if the run cannot be read.
     """
     for row in _ROWS[what](run):
-        text = io.StringIO()
-        csv.writer(text, lineterminator="").writerow(["" if cell is None else cell for cell in row])
-        yield text.getvalue()
+        yield csv_line(row)
 
 
 def figures_document(run: RunFigures) -> dict[str, Any]:
@@ -80,14 +75,7 @@ def figures_document(run: RunFigures) -> dict[str, Any]:
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write lines to `path` as they come, for its owner only, whole or not at all. Raises OSError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with os.fdopen(open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in lines)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_output(path, (f"{line}\n".encode() for line in lines))
 
 
 def _steps(run: RunDirectory) -> Rows:

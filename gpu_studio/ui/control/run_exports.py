@@ -10,8 +10,8 @@ from PySide6.QtCore import QObject, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog
 
+from gpu_studio.output_files import write_output
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.files import write_private
 from gpu_studio.ui.control.plan_files import SUFFIX, file_name
 from gpu_studio.ui.models.file_job import FileJobs, GivenUpError, Stop, write_lines
 
@@ -70,7 +70,7 @@ class RunExports(QObject):
             from gpu_studio.runs.results.run_figures import figures_of
 
             text = report([figures_of(run) for run in runs if _go_on(stop)])
-            write_private(path, text.encode("utf-8", "replace"))
+            write_output(path, [text.encode("utf-8", "replace")])
 
         self._start("The report is being written…", path, write)
 
@@ -90,7 +90,7 @@ class RunExports(QObject):
         """Write the curves as they are on the screen now: as SVG if the file is called so, else as PNG."""
         picture = self._page.outcome.curves.picture(", ".join(run.id for run in self._runs()))
         data = picture.svg() if path.suffix.lower() == ".svg" else picture.png()
-        self._start("", path, lambda _stop: write_private(path, data))
+        self._start("", path, lambda _stop: write_output(path, [data]))
 
     def close(self) -> None:
         """Give up what is being written, and leave no thread behind."""

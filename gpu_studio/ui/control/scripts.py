@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from gpu_studio.runs.files import write_private
+from gpu_studio.output_files import write_output
 from gpu_studio.ui.control.plan_files import SUFFIX, file_name
 from gpu_studio.ui.models.plan.plan_document import PlanDocument, folder_of
 from gpu_studio.ui.models.plan.readiness import Readiness
@@ -57,8 +57,8 @@ class Scripts(QObject):
             return
         try:
             for name, source in self._files_beside().items():
-                write_private(path.absolute().with_name(name), source.read_bytes())
-            write_private(path.absolute(), script.encode())
+                write_output(path.absolute().with_name(name), [source.read_bytes()])
+            write_output(path.absolute(), [script.encode()])
         except OSError as error:
             why = error.strerror or str(error)
             self.failed.emit(f"The script could not be written to {path}: {why}. Write it to another place.")

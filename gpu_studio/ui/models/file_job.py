@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QThreadPool, Signal
 
-from gpu_studio.runs.files import open_private
+from gpu_studio.output_files import write_output
 
 _LINES_AT_ONCE = 2000
 Stop = Callable[[], bool]
@@ -73,15 +72,12 @@ def write_lines(path: Path, lines: Iterable[str], stop: Stop) -> None:
 
     Raises GivenUpError once `stop` says so, OSError if it cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    write_output(path, _parts(lines, stop))
+
+
+def _parts(lines: Iterable[str], stop: Stop) -> Iterator[bytes]:
     rest = iter(lines)
-    try:
-        with os.fdopen(open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8") as file:
-            while part := list(islice(rest, _LINES_AT_ONCE)):
-                if stop():
-                    raise GivenUpError
-                file.write("\n".join(part) + "\n")
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    while part := list(islice(rest, _LINES_AT_ONCE)):
+        if stop():
+            raise GivenUpError
+        yield ("\n".join(part) + "\n").encode()

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpu_studio import __version__
+from gpu_studio.output_files import write_output
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.files import write_private
 from gpu_studio.runs.results.report import several, single
 from gpu_studio.runs.results.report.elements import page
 from gpu_studio.runs.results.report.run_charts import loss_chart, memory_chart
@@ -38,4 +38,4 @@ def curves_svg(run: RunFigures) -> str:
 
 def write_report(runs: Sequence[RunDirectory], path: Path) -> None:
     """Write the report of runs to `path`, for its owner only, whole or not at all. Raises OSError."""
-    write_private(path, report([figures_of(run) for run in runs]).encode("utf-8"))
+    write_output(path, [report([figures_of(run) for run in runs]).encode("utf-8")])

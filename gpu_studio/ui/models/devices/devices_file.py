@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from gpu_studio.hardware.spreadsheet import csv_lines
-from gpu_studio.runs.files import write_private
+from gpu_studio.output_files import write_output
 from gpu_studio.ui.models.devices.sampler import Sampler
 
 FILTER = "CSV (*.csv);;All files (*)"
@@ -44,7 +44,7 @@ class DevicesFile(QObject):
             self.failed.emit(NOTHING_YET)
             return
         try:
-            write_private(path.absolute(), "\n".join([*csv_lines(picture), ""]).encode())
+            write_output(path.absolute(), ["\n".join([*csv_lines(picture), ""]).encode()])
         except OSError as error:
             why = error.strerror or str(error)
             self.failed.emit(f"The devices could not be written to {path}: {why}. Write them to another place.")

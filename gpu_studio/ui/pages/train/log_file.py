@@ -7,8 +7,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from gpu_studio.output_files import write_output
 from gpu_studio.runs.directory import slug
-from gpu_studio.runs.files import write_private
 from gpu_studio.ui.pages.train.log_pane import LogPane
 
 FILTER = "Text (*.txt);;All files (*)"
@@ -39,7 +39,7 @@ class LogFile(QObject):
 
     def _write(self, path: Path, text: str) -> None:
         try:
-            write_private(path.absolute(), text.encode("utf-8", "replace"))
+            write_output(path.absolute(), [text.encode("utf-8", "replace")])
         except OSError as error:
             why = error.strerror or str(error)
             self.told.emit(f"The log could not be written to {path}: {why}. Write it to another place.", "bad")

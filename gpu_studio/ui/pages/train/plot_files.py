@@ -11,8 +11,8 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from gpu_studio.output_files import write_output
 from gpu_studio.runs.directory import slug
-from gpu_studio.runs.files import write_private
 from gpu_studio.ui.models.train.live_run import LiveRun
 from gpu_studio.ui.models.train.plot_table import Column, PlotTable
 from gpu_studio.ui.pages.train.gathering import Gathering
@@ -96,7 +96,7 @@ class PlotFiles(QObject):
 
     def _write(self, path: Path, data: bytes) -> None:
         try:
-            write_private(path.absolute(), data)
+            write_output(path.absolute(), [data])
         except OSError as error:
             why = error.strerror or str(error)
             self.told.emit(f"The plot could not be written to {path}: {why}. Write it to another place.", "bad")
