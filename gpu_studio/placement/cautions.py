@@ -31,11 +31,18 @@ def cautions_with(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[Cauti
 
 
 def _all(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
+    yield from own_ways(facts)
     if plan.training.batch_size > 0:
         yield from too_much_memory(plan, machine, facts)
         yield from few_samples(plan, machine, facts)
         yield from few_to_normalise(plan, machine, facts)
         yield from little_work(plan, machine, facts)
+
+
+def own_ways(facts: PlanFacts) -> Iterator[Caution]:
+    """What a model of the user's own does otherwise here than its author may think."""
+    for note in facts.model.notes if facts.model else ():
+        yield Caution(note.name, note.text, note.why)
 
 
 def too_much_memory(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:

@@ -32,7 +32,8 @@ class DataFacts:
     `task` is "classes" or "values"; `classes` is None for values. `largest_token` is the largest token id, where a
     sample is a row of tokens, and None where it is measured. `bytes` is what all splits take in host memory. Where the
     data are not `here`, the first run downloads them, and there is no preview. `class_names` are those of the first
-    classes, at most PREVIEWED, where classes have names.
+    classes, at most PREVIEWED, where classes have names. A model gets numbers from `lowest` to `highest` of the samples
+    that were looked at, both 0 where none was; `pixels` are bytes that were divided by 255 for that.
     """
 
     name: str
@@ -50,6 +51,9 @@ class DataFacts:
     here: bool = True
     preview: tuple[Sample, ...] = ()
     class_names: tuple[str, ...] = ()
+    lowest: float = 0.0
+    highest: float = 0.0
+    pixels: bool = False
 
     @property
     def samples(self) -> int:
@@ -59,3 +63,19 @@ class DataFacts:
     def steps(self, batch: int) -> int:
         """Steps of an epoch with `batch` samples each; the last one may have fewer."""
         return -(-self.train // max(1, batch))
+
+
+def numbers_in_words(data: DataFacts) -> str:
+    """What a model gets of a sample: `float32 in 0…1, bytes divided by 255`, `int32 ids up to 19`."""
+    if data.largest_token is not None:
+        return f"{data.x_dtype} ids up to {data.largest_token}"
+    scaled = ", bytes divided by 255" if data.pixels else ""
+    if data.lowest == data.highest:
+        return f"{data.x_dtype}{scaled}"
+    return f"{data.x_dtype} in {data.lowest:.3g}…{data.highest:.3g}{scaled}"
+
+
+def sample_in_words(data: DataFacts) -> str:
+    """Shape and numbers of a sample: `28 × 28 × 1, float32 in 0…1, bytes divided by 255`."""
+    shape = " × ".join(map(str, data.x_shape)) or "one number"
+    return f"{shape}, {numbers_in_words(data)}"

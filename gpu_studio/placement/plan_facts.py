@@ -14,6 +14,18 @@ from gpu_studio.placement.step_memory import StepMemory
 
 
 @dataclass(frozen=True, slots=True)
+class ModelNote:
+    """Something of a model of the user's own that is trained otherwise than its author may think.
+
+    `name` says which note it is, `text` what it is in a sentence, and `why` what it means and what to do.
+    """
+
+    name: str
+    text: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class ModelFacts:
     """The model of a plan for its data, with its optimizer.
 
@@ -21,6 +33,7 @@ class ModelFacts:
     the rest (step counter, learning rate, loss scale). `state_bytes` are the model's variables that are no weights,
     such as dropout's random state. `steps` is what a training step holds on a "GPU" and on a "CPU", whose operations
     need other scratch memory; `corrections` are the factors by which a measured step corrected it, by the same kinds.
+    `notes` are worth a warning.
     An error is a sentence, empty if there is none, followed by what to try in `advice`; `details` is the traceback of
     the user's own code where that failed. `graph` stands where only the optimizer or the loss was refused, which
     `training_error` says.
@@ -33,6 +46,7 @@ class ModelFacts:
     state_bytes: int = 0
     steps: Mapping[str, StepMemory] = field(default_factory=dict)
     corrections: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[ModelNote, ...] = ()
     model_error: str = ""
     training_error: str = ""
     advice: tuple[str, ...] = ()

@@ -12,7 +12,6 @@ import numpy as np
 import tensorflow as tf
 
 from gpu_studio.plan import Placed, Plan
-from gpu_studio.plan.references import reference
 from gpu_studio.runs import events
 from gpu_studio.trainer import batches, devices, keras_objects, memory, precision, strategies, telemetry, user_code
 from gpu_studio.trainer.batches import Cut
@@ -20,6 +19,7 @@ from gpu_studio.trainer.data import Dataset, Split, load_data
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.meters import Meters
 from gpu_studio.trainer.models import build_model
+from gpu_studio.trainer.models.notes import name_of, notes_on
 from gpu_studio.trainer.placed import PlacedModel, PlacedProgram, place
 from gpu_studio.trainer.program import Program
 
@@ -110,6 +110,8 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
         optimizer = keras_objects.make_optimizer(plan.training, cut.steps(), cut.steps() * plan.training.epochs)
         # Built here and not by the first step, so that the slots lie where the variables are.
         optimizer.build(placed.trainable if placed else model.trainable_variables)
+    for note in notes_on(plan.model, model, dataset, dataset.train.range()):
+        tell(events.Warned(message=note.text, suggestion=note.why))
     loss = keras_objects.make_loss(plan.training, dataset, model)
     metrics = keras_objects.make_metrics(plan.training, dataset, model)
     meters = Meters(metrics, _example(dataset, model))
@@ -169,7 +171,7 @@ def _model_event(session: Session) -> events.Model:
     plan, dataset, cut = session.plan, session.dataset, session.cut
     first = cut.parts()[: cut.replicas]
     return events.Model(
-        name=_model_name(plan) or session.model.name,
+        name=name_of(plan.model),
         parameters=session.model.count_params(),
         trainable=sum(int(np.prod(v.shape)) for v in session.model.trainable_variables),
         layers=[_layer(layer) for layer in session.model.layers],
@@ -185,11 +187,6 @@ def _model_event(session: Session) -> events.Model:
         loss=session.program.loss.name,
         precision=session.policy,
     )
-
-
-def _model_name(plan: Plan) -> str | None:
-    named = reference(plan.model.python) if plan.model.python else None
-    return f"{named.file_name}:{named.function}" if named else plan.model.name or plan.model.file
 
 
 def _layer(layer: Any) -> events.Layer:

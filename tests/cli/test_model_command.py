@@ -5,17 +5,19 @@ from __future__ import annotations
 import argparse
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from made_machines import TWO_CARDS
-from made_plan_facts import FACTS, THREE_LAYERS
+from made_plan_facts import DATA, FACTS, MODEL, THREE_LAYERS
 from rich.console import Console
 
 from gpu_studio.cli.output import RefusedError
 from gpu_studio.cli.placing import model_command
 from gpu_studio.cli.placing.model_arguments import add_model
 from gpu_studio.placement.memory import predict
+from gpu_studio.placement.plan_facts import ModelNote, PlanFacts
 from gpu_studio.plan import Carve, Data, Devices, Model, Plan, PlanError, Training, save
 
 SMALL = Plan(devices=Devices(carve=(Carve("GPU:0", (1,)),)), training=Training(batch_size=100_000))
@@ -70,6 +72,17 @@ def test_that_tensorflow_tells_of_a_plan_and_refuses_a_misfit(tmp_path, capsys) 
     out = capsys.readouterr().out
     assert "335,114 parameters, of which 335,114 are trained" in out
     assert "trainable parameters × 4 B" in out
+    assert "A sample, as the model gets it: 28 × 28 × 1, float32 in 0…1" in out
     save(Plan(model=Model(name="linear"), data=Data(name="digits")), path)
     with pytest.raises((RefusedError, PlanError)):
         model_command.model(arguments(path))
+
+
+def test_that_the_numbers_that_a_model_gets_and_notes_on_it_are_told() -> None:
+    note = ModelNote("compiled model", "own.py:build is compiled with SGD.", "The plan's optimizer counts.")
+    data = replace(DATA, x_shape=(8, 8, 3), highest=1.0, pixels=True)
+    told = model_command.what_it_sees(PlanFacts(data, replace(MODEL, notes=(note,))))
+    assert told == {
+        "sample": "8 × 8 × 3, float32 in 0…1, bytes divided by 255",
+        "notes": [{"name": "compiled model", "text": note.text, "why": note.why}],
+    }

@@ -12,7 +12,7 @@ from made_plan_facts import DATA, FACTS, MODEL, THREE_LAYERS
 
 from gpu_studio.placement.cautions import cautions_with
 from gpu_studio.placement.memory import predict
-from gpu_studio.placement.plan_facts import PlanFacts
+from gpu_studio.placement.plan_facts import ModelNote, PlanFacts
 from gpu_studio.plan import Carve, Data, Devices, Distribution, Machine, Model, Plan, Training, validate
 from gpu_studio.plan.mending import Caution
 
@@ -61,6 +61,13 @@ def test_that_weights_that_do_not_fit_are_not_mended_by_a_batch():
     facts = replace(FACTS, model=replace(MODEL, graph=graph))
     plan = a_plan(8)
     assert the("too much memory", plan, TWO_CARDS, facts).mend is None
+
+
+def test_that_what_a_model_does_otherwise_than_its_author_may_think_is_warned_of():
+    note = ModelNote("compiled model", "own.py:build is compiled with SGD.", "The plan's optimizer counts.")
+    facts = replace(FACTS, model=replace(MODEL, notes=(note,)))
+    told = the("compiled model", a_plan(64), TWO_CARDS, facts)
+    assert (told.text, told.why, told.mend) == (note.text, note.why, None)
 
 
 def test_that_what_fits_is_not_warned_of():

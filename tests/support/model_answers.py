@@ -66,6 +66,8 @@ def _save_models(folder: Path) -> None:
     twice = keras.layers.Dense(8, name="twice")
     x = twice(inner(twice(inputs)))
     keras.Model(inputs, keras.layers.Dense(3, name="last")(x), name="nested").save(folder / "nested.keras")
+    scaled = keras.layers.Rescaling(1 / 255)(inputs)
+    keras.Model(inputs, keras.layers.Dense(3, name="last")(scaled)).save(folder / "scaling.keras")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,9 @@ class Net(keras.Model):
         return self.last(self.first(self.scale(x)))
 
 def build(outputs, units=8):
-    return Net(units, outputs)
+    model = Net(units, outputs)
+    model.compile("sgd", "mae")
+    return model
 
 def load(seed, samples):
     draw = np.random.default_rng(seed)
@@ -74,6 +76,9 @@ def test_that_a_subclassed_model_with_a_layer_of_its_own_trains_the_same_however
         told = [(code.part, code.file, code.function, code.sha256) for code in run.of(events.Code)]
         sha256 = digest(CODE.encode())
         assert told == [("model", str(path), "build", sha256), ("data", str(path), "load", sha256)]
+        assert "own.py:build is compiled with SGD and mae, which does not count here." in [
+            warned.message for warned in run.of(events.Warned)
+        ]
     [where] = ended[2].of(events.Placement)
     assert {device for layer, way, device, _ in where.rows if (layer, way) == ("net/last", "forward")} == {"CPU:1"}
     assert sorted(each.name for each in tmp_path.iterdir()) == ["own.py", "runs"]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from edited_part import DIGITS, FOUR_CORES, GRAPH, KNOWN, Held, Told, click, in_window, type_in
@@ -113,6 +114,19 @@ def test_that_what_the_data_hold_is_told_and_changes_with_the_batch(tab, held) -
 def test_that_classes_are_told_by_their_names(names: tuple[str, ...], words: str) -> None:
     told = dict(data_lines(a_plan(), FOUR_CORES, replace(DIGITS, classes=len(names) or 10, class_names=names)))
     assert told["a target"] == words
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        ({"highest": 1.0, "pixels": True}, "28 × 28 × 1, float32 in 0…1, bytes divided by 255"),
+        ({"lowest": -2.125, "highest": 255.0}, "28 × 28 × 1, float32 in -2.12…255"),
+        ({}, "28 × 28 × 1, float32"),
+        ({"x_dtype": "int32", "largest_token": 19, "highest": 9.0}, "28 × 28 × 1, int32 ids up to 19"),
+    ],
+)
+def test_that_it_is_told_which_numbers_a_model_gets(known: dict[str, Any], words: str) -> None:
+    assert dict(data_lines(a_plan(), FOUR_CORES, replace(DIGITS, **known)))["a sample"] == words
 
 
 def test_that_data_that_are_not_here_yet_say_so() -> None:

@@ -18,6 +18,7 @@ from gpu_studio.cli.code.allowing import have_allowed
 from gpu_studio.cli.machine import described_machine, this_machine
 from gpu_studio.cli.output import RefusedError, console, note, say, say_json
 from gpu_studio.placement.correction import Held, corrected, held_in
+from gpu_studio.placement.data_facts import sample_in_words
 from gpu_studio.placement.known_problems import misplaced
 from gpu_studio.placement.memory import DeviceMemory, predict
 from gpu_studio.placement.model_graph import Layer, ModelGraph
@@ -47,9 +48,10 @@ def model(chosen: argparse.Namespace) -> int:
         facts = corrected(facts, _held(plan, base, machine, described=bool(chosen.machine)))
     memories = [memory for memory in predict(plan, machine, facts) if memory.total]
     if chosen.json:
-        say_json(document(graph, memories))
+        say_json(document(graph, memories) | what_it_sees(facts))
     else:
         _say(graph, memories, formulas=chosen.formulas)
+        _say_what_it_sees(facts)
     return exit_codes.FAILED if any(memory.fits is False for memory in memories) else exit_codes.OK
 
 
@@ -85,6 +87,20 @@ def document(graph: ModelGraph, memories: Sequence[DeviceMemory]) -> dict[str, A
         "layers": [asdict(layer) for layer in graph.layers],
         "devices": [asdict(memory) | {"fits": memory.fits} for memory in memories],
     }
+
+
+def what_it_sees(facts: PlanFacts) -> dict[str, Any]:
+    """What a sample is as the model gets it, and what of the model is worth a warning, as JSON has it."""
+    sample = sample_in_words(facts.data) if facts.data else ""
+    return {"sample": sample, "notes": [asdict(note) for note in (facts.model.notes if facts.model else ())]}
+
+
+def _say_what_it_sees(facts: PlanFacts) -> None:
+    seen = what_it_sees(facts)
+    say()
+    say(f"A sample, as the model gets it: {seen['sample']}")
+    for each in seen["notes"]:
+        say(f"Note: {each['text']} {each['why']}")
 
 
 def _say(graph: ModelGraph, memories: Sequence[DeviceMemory], *, formulas: bool) -> None:

@@ -22,7 +22,18 @@ Told = Callable[[dict[str, Any]], None]
 
 TIMEOUT = 300.0
 """Seconds for each of the two answers; a model of thousands of layers takes a while to build."""
-SEEN_BY_THE_MODEL = ("name", "task", "classes", "x_shape", "x_dtype", "y_shape", "y_dtype", "largest_token")
+SEEN_BY_THE_MODEL = (
+    "name",
+    "task",
+    "classes",
+    "x_shape",
+    "x_dtype",
+    "y_shape",
+    "y_dtype",
+    "largest_token",
+    "lowest",
+    "highest",
+)
 
 
 def data_question(plan: plans.Plan, base: Path) -> dict[str, Any]:

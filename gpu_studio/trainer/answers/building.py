@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from gpu_studio import plan as plans
 from gpu_studio.placement.model_graph import Layer, ModelGraph
-from gpu_studio.placement.plan_facts import ModelFacts
+from gpu_studio.placement.plan_facts import ModelFacts, ModelNote
 from gpu_studio.trainer import keras_objects, precision
 from gpu_studio.trainer.answers.step_costs import LayerCosts, costs_of
 from gpu_studio.trainer.answers.step_trace import trace_step
@@ -19,6 +19,7 @@ from gpu_studio.trainer.data import Dataset, Split
 from gpu_studio.trainer.meters import Meters
 from gpu_studio.trainer.model_layers import PlaceableLayer, placeable_layers
 from gpu_studio.trainer.models import build_model
+from gpu_studio.trainer.models.notes import notes_on
 from gpu_studio.trainer.program import Program
 
 _SEED = 0
@@ -46,6 +47,11 @@ def stand_in(data: dict[str, Any]) -> Dataset:
 def model_of(plan: plans.Plan, dataset: Dataset) -> Any:
     """The Keras model of a plan whose files are named absolutely. Raises ModelError, and what Keras raises."""
     return build_model(plan.model, dataset, Path(), _SEED)
+
+
+def notes_of(plan: plans.Plan, model: Any, dataset: Dataset, data: dict[str, Any]) -> tuple[ModelNote, ...]:
+    """What is worth a warning of a plan's model for the data that `data` tells of."""
+    return notes_on(plan.model, model, dataset, (data.get("lowest") or 0.0, data.get("highest") or 0.0))
 
 
 def facts_of(training: plans.Training, dataset: Dataset, model: Any) -> ModelFacts:

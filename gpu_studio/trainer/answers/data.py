@@ -74,6 +74,7 @@ def _divided(facts: DataFacts, samples: int, validation_fraction: float) -> Data
 
 def facts_of(dataset: Dataset) -> DataFacts:
     """What the window wants to know of these data."""
+    lowest, highest = dataset.train.range()
     train, splits = dataset.train, [dataset.train, dataset.validation, dataset.test]
     there = [split for split in splits if split is not None]
     return DataFacts(
@@ -84,13 +85,16 @@ def facts_of(dataset: Dataset) -> DataFacts:
         validation=_count(dataset.validation),
         test=_count(dataset.test),
         x_shape=dataset.sample_shape,
-        x_dtype=train.x.dtype.name,
+        x_dtype="float32" if train.pixels else train.x.dtype.name,
         y_shape=tuple(int(size) for size in train.y.shape[1:]),
         y_dtype=train.y.dtype.name,
         largest_token=max(int(split.x.max()) for split in there) if dataset.tokens else None,
         bytes=sum(split.x.nbytes + split.y.nbytes for split in there),
         preview=previewed(train, dataset.class_names),
         class_names=dataset.class_names[:PREVIEWED],
+        lowest=lowest,
+        highest=highest,
+        pixels=train.pixels,
     )
 
 

@@ -28,6 +28,8 @@ def image_facts(data: plans.Data, seed: int) -> DataFacts:
     training, validation, held = split_indices(len(found.train), test_fraction, data.validation_fraction, seed)
     test = len(held) if found.test is None else len(found.test)
     samples, names, y = len(found.train) + (test if found.test is not None else 0), class_names(found), found.train.y
+    shown = _shown(found.train, training, shape)
+    lowest, highest = shown.range()
     return DataFacts(
         name=folder.name,
         task="classes",
@@ -39,8 +41,11 @@ def image_facts(data: plans.Data, seed: int) -> DataFacts:
         x_dtype="float32",
         y_dtype=y.dtype.name,
         bytes=samples * (math.prod(shape) + y.itemsize),
-        preview=previewed(_shown(found.train, training, shape), names),
+        preview=previewed(shown, names),
         class_names=names[:PREVIEWED],
+        lowest=lowest,
+        highest=highest,
+        pixels=shown.pixels,
     )
 
 

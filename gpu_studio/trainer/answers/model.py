@@ -41,12 +41,14 @@ def _facts(plan: plans.Plan, data: dict[str, Any], progress: Callable[[str], Non
     except Exception as error:  # noqa: BLE001  (whatever Keras raises about a model, the window must be told)
         return _refused("Keras cannot build this model", error, policy)
     progress("tracing a training step")
+    notes = building.notes_of(plan, model, dataset, data)
     try:
-        return replace(building.facts_of(plan.training, dataset, model), policy=policy)
+        return replace(building.facts_of(plan.training, dataset, model), policy=policy, notes=notes)
     except TrainerError as error:
         # Of the layers more can be told than that their training is refused.
         facts = building.facts_of(plans.Training(), dataset, model)
-        return replace(facts, policy=policy, slots={}, steps={}, training_error=error.message, advice=error.suggestions)
+        refused = replace(facts, training_error=error.message, advice=error.suggestions)
+        return replace(refused, policy=policy, slots={}, steps={}, notes=notes)
     except Exception as error:  # noqa: BLE001
         return _refused("Keras cannot train this model on these data", error, policy)
 

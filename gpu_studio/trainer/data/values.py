@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 Task = Literal["classes", "values"]
 Array = NDArray[Any]
 Images = NDArray[np.float32]
+_LOOKED_AT = 64
+"""Samples that show between which numbers all are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +31,16 @@ class Split:
         """The samples in these rows (anything that NumPy takes for them) as a model sees them: no bytes, but 0…1."""
         taken: Array = self.x[rows]
         return taken / np.float32(255) if taken.dtype == np.uint8 else taken
+
+    @property
+    def pixels(self) -> bool:
+        """Whether the samples are bytes, which a model sees divided by 255."""
+        return self.x.dtype == np.uint8
+
+    def range(self) -> tuple[float, float]:
+        """The lowest and the highest number that a model sees of the first samples."""
+        first = self.seen(slice(_LOOKED_AT))
+        return float(first.min()), float(first.max())
 
     def __len__(self) -> int:
         return len(self.x)

@@ -38,6 +38,7 @@ def test_that_the_digits_are_told_with_a_picture_of_each_class(tmp_path) -> None
     digits = facts(Data(name="digits"), tmp_path)
     assert (digits.train, digits.validation, digits.test) == (1455, 162, 180)
     assert (digits.x_shape, digits.x_dtype, digits.classes) == ((28, 28, 1), "float32", 10)
+    assert (digits.lowest, digits.highest) == (0, 1)
     assert {sample.label for sample in digits.preview} == {str(label) for label in range(10)}
     first = digits.preview[0]
     assert first.image is not None
@@ -50,6 +51,7 @@ def test_that_a_file_of_tokens_tells_its_largest(tmp_path) -> None:
     np.savez(tmp_path / "tokens.npz", x=x, y=np.arange(20) % 2)
     tokens = facts(Data(file="tokens.npz", test_fraction=0.2), tmp_path)
     assert (tokens.name, tokens.x_dtype, tokens.largest_token) == ("tokens.npz", "int32", 9)
+    assert not tokens.pixels
     assert tokens.preview[0].row == (4, 5, 6, 7, 8, 9)
 
 
@@ -66,7 +68,10 @@ def test_that_a_folder_of_images_is_told_by_its_classes_and_counted_as_training_
     whole = facts_of(load_data(asked, 0, tmp_path))
     put(folder, {"light/39.png": b"no image"})  # not shown: whether it can be decoded, the run finds out
     shades = facts(asked, tmp_path)
-    assert shades == replace(whole, preview=shades.preview, x_dtype="float32")
+    seen = {"lowest": shades.lowest, "highest": shades.highest}
+    assert shades == replace(whole, preview=shades.preview, **seen)
+    assert shades.pixels
+    assert 0 <= shades.lowest < shades.highest <= 1
     assert (shades.class_names, shades.x_shape, shades.samples) == (("dark", "light"), (6, 4, 3), 80)
     assert [sample.label for sample in shades.preview] == ["dark", "light"] * (PREVIEWED // 2)
     first, second = (sample.image for sample in shades.preview[:2])

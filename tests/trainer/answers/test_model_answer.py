@@ -28,6 +28,8 @@ ASKED = {
     "resnet20": (plan(Model(name="resnet20")), IMAGES),
     "transformer": (plan(Model(name="transformer")), TOKENS),
     "nested": (plan(Model(file="nested.keras")), ROWS),
+    "scaled again": (plan(Model(file="scaling.keras")), {**ROWS, "lowest": 0.0, "highest": 1.0}),
+    "scaled once": (plan(Model(file="scaling.keras")), {**ROWS, "lowest": 0.0, "highest": 255.0}),
     "misfit": (plan(Model(file="nested.keras")), IMAGES),
     "no images": (plan(Model(name="cnn")), ROWS),
     "python": (plan(Model(python="models.py:build")), ROWS),
@@ -157,6 +159,13 @@ def test_that_a_model_that_cannot_be_had_is_a_sentence_with_advice(told, name, w
     assert told[name].graph is None
     assert words in told[name].model_error
     assert told[name].advice
+
+
+def test_that_a_model_that_scales_what_is_small_already_is_told(told) -> None:
+    [note] = told["scaled again"].notes
+    assert note.name == "scaled again"
+    assert note.text == "scaling.keras divides its samples by 255, but they are in 0…1 already."
+    assert told["scaled once"].notes == ()
 
 
 @pytest.mark.parametrize(("name", "words"), [("unknown optimizer", "adamm"), ("unknown loss", "mean_square")])

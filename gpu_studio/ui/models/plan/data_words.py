@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpu_studio.placement.data_facts import DataFacts, Sample
+from gpu_studio.placement.data_facts import DataFacts, Sample, numbers_in_words
 from gpu_studio.placement.model_graph import ModelGraph
 from gpu_studio.plan import Machine, Plan, replica_count, shares_of
 from gpu_studio.ui.models.figures import size
@@ -39,7 +39,7 @@ def data_lines(plan: Plan, machine: Machine, data: DataFacts) -> tuple[tuple[str
     return (
         ("samples", " · ".join([*(f"{number(count)} {kind}" for kind, count in kinds), _size(data)])),
         ("an epoch", f"{_batches(cut.count)} of {plural(min(cut.size, data.train), 'sample')}{last}"),
-        ("a sample", f"{shape_in_words(data.x_shape)}, {data.x_dtype}"),
+        ("a sample", f"{shape_in_words(data.x_shape)}, {numbers_in_words(data)}"),
         ("a target", target_in_words(data)),
     )
 
