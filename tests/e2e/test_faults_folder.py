@@ -78,7 +78,7 @@ def test_that_a_plan_whose_files_moved_is_not_trained_and_the_new_place_is_named
     )
     window = open_window()
     window.show_run(made)
-    live = shown(qtbot, window, "finished")
+    live = shown(qtbot, window, "stopped")
     with fault.noticed():
         qtbot.mouseClick(window.train_page.outcome.resume, Qt.MouseButton.LeftButton)
         qtbot.waitUntil(lambda: "no such file" in window.notice.text, timeout=WAIT_MS)

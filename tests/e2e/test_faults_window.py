@@ -35,8 +35,8 @@ def test_that_two_windows_show_and_steer_one_run(qtbot, open_window: Open, held:
     shown(qtbot, first, "running")
     first.actions_["stop"].trigger()
     second.actions_["stop"].trigger()
-    shown(qtbot, first, "finished")
-    shown(qtbot, second, "finished")
+    shown(qtbot, first, "stopped")
+    shown(qtbot, second, "stopped")
     assert one.history.revision == other.history.revision == len(told(held))
     fault.kept(before, one.history.revision)
 

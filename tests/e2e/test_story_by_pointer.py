@@ -164,7 +164,7 @@ def pause_and_resume(desk: Desk, run: RunDirectory) -> None:
 def stop(desk: Desk, run: RunDirectory, trainer: psutil.Process) -> None:
     """Press Stop: a checkpoint of the last step is written, and the trainer is gone."""
     desk.click("Stop")
-    step = desk.sees(lambda facts: facts["state"] == "finished")["step"]
+    step = desk.sees(lambda facts: facts["state"] == "stopped")["step"]
     told = list(events_of(run))
     (end,) = (event for event in told if isinstance(event, events.Finished))
     assert (end.reason, end.step) == ("stopped", step)

@@ -93,7 +93,7 @@ def test_that_a_run_outlives_a_killed_window_and_a_new_window_shows_all_of_it(
         qtbot.waitUntil(lambda: live.state == "running", timeout=LONG_MS)
     before = len(list(events_of(run)))
     commands.send(run, "stop")
-    qtbot.waitUntil(lambda: live.state == "finished", timeout=LONG_MS)
+    qtbot.waitUntil(lambda: live.state == "stopped", timeout=LONG_MS)
     all_of_it = list(events_of(run))
     assert [event.seq for event in all_of_it] == list(range(len(all_of_it)))
     steps = [event for event in all_of_it if isinstance(event, events.Steps)]
@@ -149,7 +149,7 @@ def test_that_a_killed_trainer_is_shown_as_lost_and_can_be_resumed(qtbot, open_w
     assert started.resumed_from == run.id
     assert told(resumed.run, events.Steps)[0].first_step == started.from_step > 0
     window.actions_["stop_now"].trigger()
-    qtbot.waitUntil(lambda: resumed.state == "finished", timeout=LONG_MS)
+    qtbot.waitUntil(lambda: resumed.state == "stopped", timeout=LONG_MS)
 
 
 @pytest.mark.usefixtures("warm_trainer")
@@ -187,5 +187,5 @@ def test_that_pause_and_resume_from_the_menu_reach_the_trainer(qtbot, open_windo
     window.actions_["pause"].trigger()
     qtbot.waitUntil(lambda: live.state == "running", timeout=LONG_MS)
     window.actions_["stop"].trigger()
-    qtbot.waitUntil(lambda: live.state == "finished", timeout=LONG_MS)
+    qtbot.waitUntil(lambda: live.state == "stopped", timeout=LONG_MS)
     assert told(the_run(runs), events.Finished)[0].reason == "stopped"

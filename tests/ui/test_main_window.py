@@ -96,7 +96,7 @@ def test_that_a_run_is_paused_resumed_and_stopped_by_the_actions(open_window, qt
     window.actions_["pause"].trigger()
     qtbot.waitUntil(lambda: window.shown_run.state == "running", timeout=LONG_MS)
     window.actions_["stop"].trigger()
-    qtbot.waitUntil(lambda: window.shown_run.state == "finished", timeout=LONG_MS)
+    qtbot.waitUntil(lambda: window.shown_run.state == "stopped", timeout=LONG_MS)
     assert window.shown_run.history.finished.reason == "stopped"
 
 
