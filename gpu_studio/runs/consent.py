@@ -1,8 +1,9 @@
 """Which Python code of a user's own may run: nothing does before its user has said so.
 
 A file is allowed as it is, by the SHA-256 of what it holds: a file that has changed is asked about again. Whoever keeps
-changing his own code allows its folder, and with it all that stands in and below it, whatever it holds. What an allowed
-file imports from elsewhere is the file's own affair, as it is anywhere in Python.
+changing his own code allows its folder, and with it all that stands in and below it, whatever it holds. What a file
+imports from its own folder (`own_modules`) is asked about like the file itself; what it imports from elsewhere is what
+its user has installed, as anywhere in Python.
 """
 
 from __future__ import annotations
@@ -19,11 +20,8 @@ from pathlib import Path
 import msgspec
 from platformdirs import user_config_path
 
-from gpu_studio.plan.references import reference
-from gpu_studio.plan.values import Plan
 from gpu_studio.runs.files import make_private_directory, open_private, write_private
 from gpu_studio.runs.patient_lock import lock_within
-from gpu_studio.runs.relocation import absolute
 
 FILE = "allowed-code.json"
 LONGEST_WAIT = 3.0
@@ -109,13 +107,6 @@ def standing(path: Path, code: bytes) -> Standing:
     if allowed is None:
         return Standing.NEW
     return Standing.ALLOWED if allowed == digest(code) else Standing.CHANGED
-
-
-def code_files(plan: Plan, base: Path) -> list[Path]:
-    """The Python files that `plan` names, each once; relative ones start at `base`. They need not be there."""
-    texts = [text for text in (plan.model.python, plan.data.python) if text]
-    named = [found for text in texts if (found := reference(text))]
-    return list(dict.fromkeys(absolute(each.file, base) for each in named))
 
 
 def allow_file(path: Path, code: bytes) -> None:

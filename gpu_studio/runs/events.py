@@ -83,9 +83,10 @@ class Model(Event, tag="model", frozen=True):
 
 
 class Code(Event, tag="code", frozen=True):
-    """Python code of the user's own that this run runs: told before any of it has.
+    """Python code of the user's own that this run runs: told before any of it has, as far as it can be read.
 
-    `part` is what it makes, `model` or `data`; `sha256` that of what the file held, in hex.
+    `part` is what it makes, `model` or `data`; `sha256` that of what the file held, in hex. `function` is empty for a
+    module that is imported from the folder of the file that the plan names.
     """
 
     part: Literal["model", "data"]

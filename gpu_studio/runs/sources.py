@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -17,8 +17,9 @@ from gpu_studio.image_folders import ImageFolderError, layout_of
 from gpu_studio.plan import Plan, Problem
 from gpu_studio.plan.references import reference
 from gpu_studio.runs.code_reading import read_as_text
-from gpu_studio.runs.consent import Standing, allowances, code_files, read_code, standing
+from gpu_studio.runs.consent import Standing, allowances, read_code, standing
 from gpu_studio.runs.failures.nearest_file import hint
+from gpu_studio.runs.own_modules import code_files, modules_beside
 from gpu_studio.runs.relocation import absolute
 
 _Check = Callable[[zipfile.ZipFile], str]
@@ -45,9 +46,13 @@ def file_problems(plan: Plan, folder: Path) -> list[Problem]:
 
 
 def consent_needed(plan: Plan, folder: Path) -> list[tuple[Path, Standing]]:
-    """The Python files of `plan` that its user has not allowed as they are now; those that cannot be read left out."""
+    """The Python files that `plan` runs and its user has not allowed as they are now; unreadable ones left out."""
+    return _not_allowed(code_files(plan, folder))
+
+
+def _not_allowed(files: Sequence[Path]) -> list[tuple[Path, Standing]]:
     found: list[tuple[Path, Standing]] = []
-    for path in code_files(plan, folder):
+    for path in files:
         try:
             said = standing(path, read_code(path))
         except (OSError, ValueError):
@@ -74,12 +79,11 @@ def _code_problems(field: str, text: str | None, folder: Path) -> Iterator[Probl
 
 def _problems_of_code(field: str, shown: str, path: Path, function: str, code: bytes) -> Iterator[Problem]:
     found = read_as_text(code)
-    wrong = found.problem or found.lacks(function)
-    said = standing(path, code)
-    if wrong:
+    if wrong := found.problem or found.lacks(function):
         yield Problem(field, shown, wrong)
-    elif said is not Standing.ALLOWED:
-        yield ConsentProblem(field, shown, _ask_for_consent(path, said), path, said)
+        return
+    for file, said in _not_allowed([path, *modules_beside(path)]):
+        yield ConsentProblem(field, shown, _ask_for_consent(file, said), file, said)
 
 
 def _ask_for_consent(path: Path, said: Standing) -> str:

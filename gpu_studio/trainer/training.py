@@ -10,7 +10,7 @@ from gpu_studio.plan import Plan
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.event_writer import EventWriter
 from gpu_studio.runs.events import Finished, Log, StateChanged
-from gpu_studio.trainer import resuming, session
+from gpu_studio.trainer import resuming, session, user_code
 from gpu_studio.trainer.checkpoints import Checkpoints
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.failures import Scene
@@ -29,6 +29,8 @@ def train_plan(
     stored = resuming.stored(run)
     scene.session = made = session.build(plan, scene.base, writer.write)
     scene.meter = session.memory_meter(made)
+    for code in user_code.codes_imported_by_name(plan, scene.base):
+        writer.write(code)
     if plan.devices.log_placement:
         writer.write(Log(message="Where each operation was placed stands in trainer.log."))
     if stored is not None:

@@ -229,3 +229,15 @@ def test_that_a_plan_is_exported_without_a_word_on_its_code(gpu_studio, plan_wit
     answer = gpu_studio("export", plan_with_code)
     assert "gpu-studio code allow" not in answer.err
     assert of(file) is Standing.NEW
+
+
+def test_that_modules_beside_are_allowed_in_the_same_breath(gpu_studio, plan_with_code, machine, trainer, file) -> None:
+    helper = file.with_name("helper.py")
+    helper.write_text("UNITS = 1\n")
+    file.write_text("import helper\n" + file.read_text())
+    refused = gpu_studio("train", plan_with_code, "--detach")
+    assert refused.code == 2
+    assert f"gpu-studio code allow {helper}" in refused.err
+    allowed = gpu_studio("train", plan_with_code, "--detach", "--allow-code")
+    assert allowed.code == 0
+    assert f"{helper} is allowed, as it is now" in allowed.err

@@ -104,3 +104,18 @@ def test_that_looking_runs_nothing(file: Path) -> None:
     file_problems(NAMED, file.parent)
     consent_needed(NAMED, file.parent)
     assert not file.with_name("ran").exists()
+
+
+def test_that_a_module_beside_an_allowed_file_is_a_problem_of_its_own_until_it_is_allowed(file) -> None:
+    consent.allow_file(file, file.read_bytes())
+    helper = file.with_name("helper.py")
+    helper.write_text("x = 1\n")
+    file.write_text("import helper\n" + file.read_text())
+    consent.allow_file(file, file.read_bytes())
+    assert consent_needed(NAMED, file.parent) == [(helper, Standing.NEW)]
+    [problem] = file_problems(NAMED, file.parent)
+    assert isinstance(problem, ConsentProblem)
+    assert problem.path == helper
+    consent.allow_file(helper, helper.read_bytes())
+    helper.write_text("x = 2\n")
+    assert consent_needed(NAMED, file.parent) == [(helper, Standing.CHANGED)]

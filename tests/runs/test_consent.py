@@ -19,6 +19,7 @@ from real_runs import PLAN
 from gpu_studio.plan import Data, Model
 from gpu_studio.runs import consent
 from gpu_studio.runs.consent import Standing, allowances, standing
+from gpu_studio.runs.own_modules import code_files
 
 
 @pytest.fixture
@@ -210,10 +211,10 @@ def test_that_a_path_that_cannot_be_written_down_is_said_and_changes_nothing(fil
 
 def test_that_a_plan_s_files_are_named_once_and_start_at_its_folder(tmp_path: Path) -> None:
     both = replace(PLAN, model=Model(python="m.py:build"), data=Data(python="m.py:load"))
-    assert consent.code_files(both, tmp_path) == [tmp_path / "m.py"]
+    assert code_files(both, tmp_path) == [tmp_path / "m.py"]
     apart = replace(both, data=Data(python="/d/x.py:load"))
-    assert consent.code_files(apart, tmp_path) == [tmp_path / "m.py", Path("/d/x.py")]
-    assert consent.code_files(replace(PLAN, model=Model(python="no function")), tmp_path) == []
+    assert code_files(apart, tmp_path) == [tmp_path / "m.py", Path("/d/x.py")]
+    assert code_files(replace(PLAN, model=Model(python="no function")), tmp_path) == []
 
 
 SEGMENTS = st.sampled_from(["a", "b", "a.py", "b.py", "ä ö"])

@@ -44,14 +44,15 @@ def test_that_nobody_is_asked_about_code_that_is_not_allowed(folder: Path) -> No
     ):
         with pytest.raises(NotAllowedError) as refused:
             asking()
-        assert refused.value.files == (folder / "models.py", folder / "data.py")
-        assert refused.value.short == "models.py and data.py are not allowed yet"
-        assert f"(gpu-studio code allow {folder / 'models.py'} {folder / 'data.py'})." in str(refused.value)
+        assert refused.value.files == tuple(folder / name for name in ("models.py", "data.py", "helpers.py"))
+        assert refused.value.short == "models.py, data.py and helpers.py are not allowed yet"
+        assert f"(gpu-studio code allow {' '.join(map(str, refused.value.files))})." in str(refused.value)
     assert kept_about(BOTH, folder) is None
 
 
 def test_that_one_file_is_one(folder: Path) -> None:
-    consent.allow_file(folder / "data.py", (folder / "data.py").read_bytes())
+    for name in ("data.py", "helpers.py"):
+        consent.allow_file(folder / name, (folder / name).read_bytes())
     with pytest.raises(NotAllowedError, match=r"^models.py is not allowed yet: read first"):
         ask_about(BOTH, folder, command=NOBODY)
 
@@ -85,5 +86,5 @@ def test_that_a_folder_of_very_many_files_is_not_looked_through(folder: Path, mo
     for number in range(5):
         (folder / f"a{number}.py").touch()
     found = files_of_code(BOTH, folder)
-    assert found[:2] == [str(folder / "models.py"), str(folder / "data.py")]
-    assert len(found) == 4
+    assert found[:3] == [str(folder / name) for name in ("models.py", "data.py", "helpers.py")]
+    assert len(found) == 5

@@ -43,6 +43,7 @@ TRAINER_USES_OF_RUNS = frozenset(
         # Whether code of the user's own may run is decided where it would.
         "consent",
         "code_reading",
+        "own_modules",
         "failures.failure_mends",
         "failures.failure_texts",
         "failures.lost_device",

@@ -8,7 +8,8 @@ from itertools import islice
 from pathlib import Path
 
 from gpu_studio.plan import Plan
-from gpu_studio.runs.consent import code_files
+from gpu_studio.plan.problems import listed
+from gpu_studio.runs.own_modules import code_files
 from gpu_studio.runs.questions.ask import AskError
 from gpu_studio.runs.sources import consent_needed
 
@@ -24,10 +25,9 @@ class NotAllowedError(AskError):
     """
 
     def __init__(self, files: Sequence[Path]) -> None:
-        names = " and ".join(path.name for path in files)
         are = "is" if len(files) == 1 else "are"
         self.files = tuple(files)
-        self.short = f"{names} {are} not allowed yet"
+        self.short = f"{listed(path.name for path in files)} {are} not allowed yet"
         super().__init__(f"{self.short}: read first, then allow (gpu-studio code allow {shlex.join(map(str, files))}).")
 
 
@@ -38,7 +38,7 @@ def refuse_unless_allowed(plan: Plan, base: Path) -> None:
 
 
 def files_of_code(plan: Plan, base: Path) -> list[str]:
-    """The Python files that an answer about `plan` depends on: those that it names, and those beside them.
+    """The Python files that an answer about `plan` depends on: those that it runs, and all beside them.
 
     Also those of the packages there; at most MOST_FILES in all.
     """

@@ -43,7 +43,7 @@ class History:
         self.started: events.Started | None = None
         self.devices: events.Devices | None = None
         self.model: events.Model | None = None
-        self.code: dict[str, events.Code] = {}
+        self.code: dict[tuple[str, str], events.Code] = {}
         self.placement: events.Placement | None = None
         self.timeline: events.Timeline | None = None
         self.communication: events.Communication | None = None
@@ -229,7 +229,7 @@ class History:
                 self.states.append(event)
                 self._change_state(event.state, event.reason)
             case events.Code():
-                self.code[event.part] = event
+                self.code[event.part, event.file] = event
             case events.Steps():
                 self.pace.add(event)
                 self._take_trained(event)

@@ -9,9 +9,9 @@ from typing import Final
 from gpu_studio import plan as plans
 from gpu_studio.plan import Checkpoint, Plan, PlanError, Training
 from gpu_studio.runs.catalogue import directories
-from gpu_studio.runs.consent import code_files
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import Timeline
+from gpu_studio.runs.own_modules import code_files
 from gpu_studio.runs.reading.early_events import first_of
 from gpu_studio.runs.relocation import with_absolute_files
 

@@ -17,7 +17,10 @@ _WORDS = {"same": "", "changed": ", which has changed since", "gone": ", which i
 
 @dataclass(frozen=True, slots=True)
 class RanCode:
-    """What made the `part` of the plan; `sha256` is that of the file as it ran, `now` what became of it."""
+    """What made the `part` of the plan; `sha256` is that of the file as it ran, `now` what became of it.
+
+    `function` is empty for a module that was imported from the folder of the one that was named.
+    """
 
     part: Literal["model", "data"]
     file: str
@@ -26,9 +29,16 @@ class RanCode:
     now: Literal["same", "changed", "gone"]
 
     @property
+    def label(self) -> str:
+        """What it is, where it stands beside other code of the run: `code of the model`, `helper.py for the model`."""
+        return f"code of the {self.part}" if self.function else f"{Path(self.file).name} for the {self.part}"
+
+    @property
     def words(self) -> str:
         """For a person: `build_model in models.py, SHA-256 043d1275078f, which has changed since`."""
-        return f"{self.function} in {Path(self.file).name}, SHA-256 {self.sha256[:_SHOWN]}{_WORDS[self.now]}"
+        name = Path(self.file).name
+        what = f"{self.function} in {name}" if self.function else f"{name}, imported"
+        return f"{what}, SHA-256 {self.sha256[:_SHOWN]}{_WORDS[self.now]}"
 
 
 def ran_code(told: Iterable[Code]) -> tuple[RanCode, ...]:

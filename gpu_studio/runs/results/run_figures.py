@@ -228,6 +228,6 @@ def _environment(history: History, machine: MachineTotals | None) -> list[tuple[
         ("NVIDIA driver", machine.driver if machine else ""),
         ("CUDA of the driver", machine.cuda if machine else ""),
         ("simulated cards", machine.simulated if machine else ""),
-        *((f"code of the {code.part}", code.words) for code in ran_code(history.code.values())),
+        *((code.label, code.words) for code in ran_code(history.code.values())),
     )
     return [(name, text) for name, text in told if text]

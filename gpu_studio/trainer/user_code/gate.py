@@ -13,11 +13,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Literal
 
-from gpu_studio.plan import Plan
-from gpu_studio.plan.references import reference
 from gpu_studio.runs.code_reading import syntax_problem
 from gpu_studio.runs.consent import Standing, allowances, digest, read_code, real_path, standing
-from gpu_studio.runs.events import Code
 from gpu_studio.runs.failures.nearest_file import hint
 from gpu_studio.trainer.errors import UserCodeError
 
@@ -34,21 +31,6 @@ class Admitted:
     text: bytes
     sha256: str
     code: CodeType
-
-
-def codes_of(plan: Plan, base: Path) -> list[Code]:
-    """What `plan` has of code of the user's own; relative files start at `base`.
-
-    Raises UserCodeError if one file of it may not run, before any other has.
-    """
-    named: tuple[tuple[Part, str | None], ...] = (("model", plan.model.python), ("data", plan.data.python))
-    found = []
-    for part, text in named:
-        each = reference(text) if text else None
-        if each is not None:
-            file = admit(base / Path(each.file).expanduser())
-            found.append(Code(part=part, file=str(file.path), function=each.function, sha256=file.sha256))
-    return found
 
 
 def admit(path: Path) -> Admitted:

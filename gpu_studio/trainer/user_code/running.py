@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from gpu_studio.trainer.user_code.importing import own_modules
+
 _depth = 0
 
 
@@ -27,6 +29,7 @@ def at_work(folder: Path) -> Iterator[None]:
     global _depth
     before = _current_folder()
     sys.dont_write_bytecode = True
+    own_modules.watch(folder)
     sys.path.insert(0, str(folder))
     _depth += 1
     try:

@@ -94,8 +94,8 @@ def test_that_a_file_is_executed_once_however_many_of_its_functions_are_called(w
 
 
 def test_that_what_stands_beside_a_file_is_found_by_its_name(written: Written, tmp_path: Path) -> None:
-    written("N = 5\n", "own_helpers.py", allowed=False)
-    written("K = 6\n", "own_late_helpers.py", allowed=False)
+    written("N = 5\n", "own_helpers.py")
+    written("K = 6\n", "own_late_helpers.py")
     (tmp_path / "numbers.txt").write_text("7")
     path = written(
         "import own_helpers\n"

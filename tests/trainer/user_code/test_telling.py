@@ -48,15 +48,16 @@ def test_that_a_part_that_an_installed_package_lacks_is_no_reason_to_install_it(
 
 
 def test_that_a_helper_s_missing_module_is_told_by_the_helper_s_line(written: Written) -> None:
-    written("\n\nimport nowhere_to_be_found\n", "own_needy.py", allowed=False)
+    written("\n\nimport nowhere_to_be_found\n", "own_needy.py")
     assert failed(written("import own_needy\n")).message.startswith(
         "own_needy.py needs the module nowhere_to_be_found (line 3)"
     )
 
 
 def test_that_a_helper_that_is_no_python_is_told_by_its_line(written: Written) -> None:
-    written("x = 1\ndef f(:\n", "own_broken.py", allowed=False)
-    assert failed(written("import own_broken\n")).message == "own_broken.py, line 2, is no Python: invalid syntax."
+    written("x = 1\ndef f(:\n", "own_broken.py")
+    told = failed(written("import own_broken\n")).message
+    assert told == "own_broken.py: line 2 is no Python (invalid syntax): def f(:."
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+"""Which code of a user's own a plan runs: what is told of it, and by what a change of it is known."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from gpu_studio.plan import Plan
+from gpu_studio.plan.references import Reference, reference
+from gpu_studio.runs.events import Code
+from gpu_studio.runs.own_modules import modules_beside
+from gpu_studio.trainer.user_code.gate import Admitted, Part, admit
+from gpu_studio.trainer.user_code.importing import own_modules
+
+
+def codes_of(plan: Plan, base: Path) -> list[Code]:
+    """The files that `plan` names, and those that these import from their folders; relative files start at `base`.
+
+    Raises UserCodeError if one of them may not run, before any other has.
+    """
+    return [code for part, named in _references(plan) for code in _codes(part, named, base)]
+
+
+def codes_imported_by_name(plan: Plan, base: Path) -> list[Code]:
+    """The files that were imported from the plan's folders although reading the code did not show that they would be.
+
+    Their names were made while the code ran.
+    """
+    told = {code.file for code in codes_of(plan, base)}
+    found = []
+    for part, named in _references(plan):
+        folder = _file_of(named, base).path.parent
+        files = [file for file in own_modules.files if file.is_relative_to(folder) and str(file) not in told]
+        found += [_code(part, admit(file)) for file in files]
+        told.update(map(str, files))
+    return found
+
+
+def digest_of_part(plan: Plan, part: Part) -> str | None:
+    """The SHA-256 in hex of the code that makes a part of the plan, whose files are absolute; None without any.
+
+    Of a file that imports nothing from its folder it is the file's own.
+    """
+    digests = [code.sha256 for code in codes_of(plan, Path()) if code.part == part]
+    if len(digests) < 2:
+        return next(iter(digests), None)
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
+
+
+def _references(plan: Plan) -> Iterator[tuple[Part, Reference]]:
+    parts: tuple[tuple[Part, str | None], ...] = (("model", plan.model.python), ("data", plan.data.python))
+    for part, text in parts:
+        if text and (named := reference(text)):
+            yield part, named
+
+
+def _codes(part: Part, named: Reference, base: Path) -> Iterator[Code]:
+    file = _file_of(named, base)
+    yield _code(part, file, named.function)
+    yield from (_code(part, admit(module)) for module in modules_beside(file.path))
+
+
+def _file_of(named: Reference, base: Path) -> Admitted:
+    return admit(base / Path(named.file).expanduser())
+
+
+def _code(part: Part, file: Admitted, function: str = "") -> Code:
+    return Code(part=part, file=str(file.path), function=function, sha256=file.sha256)

@@ -1,0 +1,110 @@
+"""What a user's code imports from its own folder runs only as its user has allowed it, and is recorded."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import py_compile
+import sys
+from pathlib import Path
+
+import pytest
+from written_code import Written
+
+from gpu_studio.plan import Data, Model, Plan
+from gpu_studio.runs import consent
+from gpu_studio.trainer.errors import UserCodeError
+from gpu_studio.trainer.user_code import codes_imported_by_name, codes_of, digest_of_part, give
+
+HELPER = "UNITS = 1\n"
+HOSTILE = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\nUNITS = 2\n"
+
+
+def made(path: Path) -> object:
+    return give("model", f"{path}:build", {}, {}, Path())[1]
+
+
+def plan_of(path: Path) -> Plan:
+    return Plan(model=Model(python=f"{path}:build"), data=Data(name="digits"))
+
+
+def test_that_a_module_beside_an_allowed_file_runs_once_it_is_allowed_too(written: Written) -> None:
+    own = written("import helper_a\ndef build(): return helper_a.UNITS\n")
+    helper = written(HOSTILE, "helper_a.py", allowed=False)
+    with pytest.raises(UserCodeError, match=r"helper_a\.py has not been allowed, so nothing of it was run"):
+        made(own)
+    assert not helper.with_name("ran").exists()
+    consent.allow_file(helper, helper.read_bytes())
+    assert made(own) == 2
+
+
+def test_that_a_module_that_has_changed_is_asked_about_before_anything_runs(written: Written) -> None:
+    own = written("import helper_b\ndef build(): return helper_b.UNITS\n")
+    helper = written(HELPER, "helper_b.py")
+    helper.write_text(HOSTILE)
+    with pytest.raises(UserCodeError, match=r"helper_b\.py has changed since it was allowed") as refused:
+        codes_of(plan_of(own), Path())
+    assert refused.value.suggestions == (f"Read it, then allow it with: gpu-studio code allow {helper}",)
+    with pytest.raises(UserCodeError, match="has changed"):
+        made(own)
+    assert not helper.with_name("ran").exists()
+
+
+def test_that_modules_are_recorded_with_what_they_held(written: Written) -> None:
+    own = written("import nets_c.blocks\ndef build(): return nets_c.blocks.UNITS\n")
+    files = [written("", "nets_c/__init__.py"), written(HELPER, "nets_c/blocks.py")]
+    assert made(own) == 1
+    told = codes_of(plan_of(own), Path())
+    assert [(code.part, code.file, code.function) for code in told] == [
+        ("model", str(own), "build"),
+        *(("model", str(file), "") for file in files),
+    ]
+    assert [code.sha256 for code in told[1:]] == [consent.digest(file.read_bytes()) for file in files]
+    assert codes_imported_by_name(plan_of(own), Path()) == []
+
+
+def test_that_a_module_that_no_reading_finds_is_asked_about_when_it_is_imported(written: Written) -> None:
+    own = written("import importlib\ndef build(): return importlib.import_module('helper' + '_d').UNITS\n")
+    helper = written(HOSTILE, "helper_d.py", allowed=False)
+    assert len(codes_of(plan_of(own), Path())) == 1
+    with pytest.raises(UserCodeError, match=r"helper_d\.py has not been allowed"):
+        made(own)
+    assert not helper.with_name("ran").exists()
+    consent.allow_file(helper, helper.read_bytes())
+    assert made(own) == 2
+    assert [(code.file, code.function) for code in codes_imported_by_name(plan_of(own), Path())] == [(str(helper), "")]
+
+
+def test_that_what_a_folder_holds_may_run_where_the_folder_is_allowed(written: Written, tmp_path: Path) -> None:
+    own = written("import helper_e\ndef build(): return helper_e.UNITS\n", allowed=False)
+    written(HELPER, "helper_e.py", allowed=False)
+    consent.allow_folder(tmp_path)
+    assert made(own) == 1
+
+
+def test_that_byte_code_which_lies_about_its_source_does_not_run(written: Written, tmp_path: Path) -> None:
+    own = written("import helper_f\ndef build(): return helper_f.UNITS\n")
+    helper = written(HELPER, "helper_f.py")
+    liar = tmp_path / "liar.py"
+    liar.write_text(HOSTILE)
+    cached = Path(importlib.util.cache_from_source(str(helper)))
+    py_compile.compile(str(liar), str(cached), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    assert made(own) == 1
+    assert not helper.with_name("ran").exists()
+
+
+def test_that_what_is_installed_elsewhere_is_imported_as_ever(written: Written, tmp_path: Path, monkeypatch) -> None:
+    installed = tmp_path / "venv" / "site-packages"
+    written(HELPER, "venv/site-packages/helper_g/__init__.py", allowed=False)
+    monkeypatch.setattr(sys, "path", [*sys.path, os.fspath(installed)])
+    own = written("import helper_g, colorsys\ndef build(): return helper_g.UNITS\n")
+    assert made(own) == 1
+
+
+def test_that_a_change_of_a_module_is_a_change_of_the_part(written: Written, monkeypatch) -> None:
+    own = written("import helper_h\ndef build(): return helper_h.UNITS\n")
+    alone = written("def build(): return 1\n", "alone.py")
+    written(HELPER, "helper_h.py")
+    assert digest_of_part(plan_of(alone), "model") == consent.digest(alone.read_bytes())
+    assert digest_of_part(plan_of(own), "model") not in (None, consent.digest(own.read_bytes()))
+    assert digest_of_part(plan_of(own), "data") is None
