@@ -7,7 +7,7 @@ import os
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["pytester", "isolation", "hygiene", "x_display", "fault_matrix"]
+pytest_plugins = ["pytester", "isolation", "hygiene", "x_display", "fault_matrix", "small_disks"]
 
 # No deadline: a slow machine is not a wrong program. In CI the examples are the same every time.
 settings.register_profile("dev", deadline=None)

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from gpu_studio.runs.events import Event, LearningRate, Log, Memory, Steps, Warned, encode
+from gpu_studio.runs.failures.full_disk import LASTING
 from gpu_studio.runs.files import open_private
 
 BACKLOG_BYTES = 64 * 1024 * 1024
@@ -39,6 +40,12 @@ class EventWriter:
         self._pending_bytes = 0
         self._backlog = backlog
         self._given_up = 0
+        self._refusal = 0
+
+    @property
+    def refusal(self) -> str:
+        """Why the disk takes no more, in the system's words; empty if it took what was written last."""
+        return os.strerror(self._refusal) if self._refusal else ""
 
     @property
     def pending(self) -> int:
@@ -63,7 +70,8 @@ class EventWriter:
     def close(self, timeout: float = 5.0, hurried: Callable[[], bool] = lambda: False) -> bool:
         """Write what still waits, for `timeout` seconds at most, and close; whether everything is on the disk.
 
-        Meanwhile other threads may write, or close it themselves. Once `hurried` says so, there is no more waiting.
+        Meanwhile other threads may write, or close it themselves. Once `hurried` says so, there is no more waiting; nor
+        is there for a disk that will not take it however long one waits, as one that is read-only.
         """
         end = time.monotonic() + timeout
         while self._waits() and time.monotonic() < end and not hurried():
@@ -76,11 +84,11 @@ class EventWriter:
             return not self._pending
 
     def _waits(self) -> bool:
-        """Whether something is left to be written, after having tried to."""
+        """Whether something is left that may yet be written, after having tried to."""
         with self._lock:
             if self._descriptor >= 0:
                 self._drain()
-                return bool(self._pending)
+                return bool(self._pending) and self._refusal not in LASTING
             return False
 
     def _refuse_used(self, path: Path) -> None:
@@ -107,8 +115,10 @@ class EventWriter:
             line = self._pending[0]
             try:
                 written = os.write(self._descriptor, line)
-            except OSError:
+            except OSError as error:
+                self._refusal = error.errno or 0
                 return
+            self._refusal = 0
             self._pending_bytes -= written
             # The rest of a line that only partly fitted stays first, so that a later write completes it.
             self._pending.popleft()

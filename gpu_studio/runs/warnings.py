@@ -61,12 +61,16 @@ class CardSight:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What the rules look at, at the moment `now`; `held` are the keys of what held when they looked before."""
+    """What the rules look at, at the moment `now`; `held` are the keys of what held when they looked before.
+
+    `disk_full` says that the disk which holds the run has no room left.
+    """
 
     history: History
     cards: Sequence[CardSight]
     now: float
     held: Collection[str] = ()
+    disk_full: bool = False
 
     def over(self, value: float, begin: float, key: str, end: float) -> bool:
         """Whether `value` is so high that `key` begins, or, where it holds already, has not ended."""
@@ -77,16 +81,21 @@ Rule = Callable[[Sight], Iterator[Concern]]
 
 
 def concerns_of(
-    history: History, cards: Sequence[CardSight] = (), *, now: float, before: Sequence[Concern] = ()
+    history: History,
+    cards: Sequence[CardSight] = (),
+    *,
+    now: float,
+    before: Sequence[Concern] = (),
+    disk_full: bool = False,
 ) -> tuple[Concern, ...]:
     """All that should be seen to at `now`, the gravest and then the newest first; nothing once the run has ended.
 
-    `before` is what this gave when it was asked last.
+    `before` is what this gave when it was asked last; `disk_full` is as in `Sight`.
     """
     if history.ended:
         return ()
     known = {concern.key: concern for concern in before}
-    sight = Sight(history, cards, now, frozenset(known))
+    sight = Sight(history, cards, now, frozenset(known), disk_full)
     found = {concern.key: concern for rule in RULES for concern in rule(sight)}
     standing = [replace(each, since=known[key].since) if key in known else each for key, each in found.items()]
     lingering = [each for each in before if each.key not in found and now - each.seen < LINGER_SECONDS]
@@ -219,6 +228,17 @@ def throttled(sight: Sight) -> Iterator[Concern]:
 CALLS_MISSED, LEAST_QUIET, LEAST_AT_END = 10, 20.0, 120.0
 
 
+def disk_is_full(sight: Sight) -> Iterator[Concern]:
+    """No room for what the trainer tells: it trains on, and at its end waits a while, lest its last words be lost."""
+    if sight.disk_full:
+        yield _found(
+            sight,
+            "disk full",
+            "The disk that holds this run is full: it trains on, and waits for room to write its events, the last too.",
+            "Make room on that disk (df -h). A stop ends it at once, without what could not be written.",
+        )
+
+
 def no_progress(sight: Sight) -> Iterator[Concern]:
     """A trainer that lives, but has told of no step for ten times as long as a call takes."""
     history, steady = sight.history, sight.history.pace.steady
@@ -248,6 +268,7 @@ def told_by_trainer(sight: Sight) -> Iterator[Concern]:
 
 RULES: Final[tuple[Rule, ...]] = (
     not_finite,
+    disk_is_full,
     no_progress,
     memory_near_limit,
     replica_idle,

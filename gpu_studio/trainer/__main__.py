@@ -13,6 +13,7 @@ from pathlib import Path
 
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.lock import LockHeldError
+from gpu_studio.trainer.output import forgive_full_disk
 from gpu_studio.trainer.process import FAILED, train
 
 
@@ -23,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run = RunDirectory(parser.parse_args(arguments).run.resolve())
     faulthandler.enable()
     os.umask(0o077)
+    forgive_full_disk()
     try:
         return train(run)
     except (LockHeldError, OSError) as error:

@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,8 @@ class Checkpoints:
         self._tell = tell
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoints")
         self._last: Future[None] | None = None
-        directory.mkdir(mode=0o700, exist_ok=True)
+        with suppress(OSError):  # a disk that is full now need not be so when the first checkpoint is written
+            directory.mkdir(mode=0o700, exist_ok=True)
         self._kept = _values_on_disk(directory)
 
     def save(self, snapshot: Snapshot) -> None:
@@ -99,6 +101,7 @@ class Checkpoints:
             "value": snapshot.value,
             **snapshot.identity,
         }
+        self._directory.mkdir(mode=0o700, exist_ok=True)
         size = write_whole(self._directory / snapshot.name, state, snapshot.arrays)
         self._kept.pop(snapshot.name, None)
         self._kept[snapshot.name] = snapshot.value

@@ -58,7 +58,9 @@ def train(run: RunDirectory) -> int:
 def _close(writer: EventWriter, control: Control) -> None:
     """Close the events once they are all written; who cannot wait for room on a full disk can still stop the run."""
     ended = time.monotonic()
-    writer.close(ROOM_SECONDS, hurried=lambda: control.stopping and time.monotonic() - ended > HURRIED_SECONDS)
+    hurried = lambda: control.stopping and time.monotonic() - ended > HURRIED_SECONDS  # noqa: E731
+    if not writer.close(ROOM_SECONDS, hurried):
+        sys.stderr.write(f"The last events of this run could not be written: {writer.refusal}.\n")
 
 
 def _train(run: RunDirectory, writer: EventWriter, control: Control, reached: Reached, scene: Scene) -> Finished:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import importlib.util
-import os
-from collections.abc import Mapping
+import io
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.trainer.patient_file import PatientFile
 
 COLUMNS = ("epoch", "step", "name", "value")
 
@@ -17,17 +18,19 @@ class Scalars:
     """Writes each scalar to both. Never raises: a full disk costs scalars, not the run."""
 
     def __init__(self, run: RunDirectory) -> None:
+        self._csv = PatientFile(run.scalars_file)
+        self._csv.write(_rows([COLUMNS]))
         self._board = _board(run)
-        # Kept open for the life of the run, and closed by `close`.
-        self._file = open(run.scalars_file, "w", newline="", opener=_private)  # noqa: SIM115
-        self._csv = csv.writer(self._file)
-        self._lost = False
-        self._csv.writerow(COLUMNS)
 
     @property
     def for_tensorboard(self) -> bool:
         """Whether TensorBoard's package is there to write its files with."""
         return self._board is not None
+
+    @property
+    def lost(self) -> str:
+        """Why some scalars were lost, in a few words; empty as long as none was."""
+        return self._csv.lost or (self._board.lost if self._board else "")
 
     def steps(self, step: int, values: Mapping[str, float]) -> None:
         """Scalars of a call of training steps, for TensorBoard."""
@@ -36,41 +39,50 @@ class Scalars:
     def epoch(self, epoch: int, step: int, values: Mapping[str, float]) -> None:
         """Scalars of an epoch, for both."""
         self._to_board("epoch", step, values)
-        try:
-            self._csv.writerows((epoch, step, name, repr(value)) for name, value in values.items())
-            self._file.flush()
-        except OSError:
-            self._lost = True
+        self._csv.write(_rows((epoch, step, name, repr(value)) for name, value in values.items()))
 
-    def close(self) -> bool:
-        """Close both; whether everything was written."""
-        try:
-            self._file.close()
-            if self._board is not None:
-                self._board.close()
-        except OSError:
-            self._lost = True
-        return not self._lost
+    def close(self) -> None:
+        """Close both."""
+        self._csv.close()
+        if self._board is not None:
+            self._board.close()
 
     def _to_board(self, group: str, step: int, values: Mapping[str, float]) -> None:
-        if self._board is None:
-            return
-        try:
-            for name, value in values.items():
-                self._board.add_scalar(f"{group}/{name}", value, step)
-        except OSError:
-            self._lost = True
+        if self._board is not None:
+            self._board.add({f"{group}/{name}": value for name, value in values.items()}, step)
 
 
-def _board(run: RunDirectory) -> Any:
-    # TensorBoard's own writer queues and writes on a thread: `tf.summary` costs the training loop twenty times as much.
+class _Board:
+    """One event file for TensorBoard."""
+
+    def __init__(self, run: RunDirectory) -> None:
+        from gpu_studio.trainer import board_records
+
+        self._records: Any = board_records
+        self._file = PatientFile(board_records.new_file(run.tensorboard))
+        self._file.write(board_records.header())
+
+    @property
+    def lost(self) -> str:
+        return self._file.lost
+
+    def add(self, values: Mapping[str, float], step: int) -> None:
+        self._file.write(b"".join(self._records.scalar(name, value, step) for name, value in values.items()))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _board(run: RunDirectory) -> _Board | None:
     if importlib.util.find_spec("tensorboard") is None:
         return None
-    from tensorboard.summary import Writer
+    try:
+        return _Board(run)
+    except Exception:  # noqa: BLE001  (an installation that is broken has many ways to say so, and costs scalars only)
+        return None
 
-    run.tensorboard.mkdir(mode=0o700, exist_ok=True)
-    return Writer(str(run.tensorboard))
 
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def _rows(rows: Iterable[Iterable[object]]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()

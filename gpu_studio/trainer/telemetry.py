@@ -35,6 +35,7 @@ class Telemetry:
         self._writer = writer
         self._meter = meter
         self._scalars = Scalars(run) if self.full else None
+        self._told_lost = False
         self._rate: float | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch_memory, name="memory", daemon=True)
@@ -52,8 +53,9 @@ class Telemetry:
         if self._thread.is_alive():
             self._thread.join()
             self._tell_memory()
-        if self._scalars is not None and not self._scalars.close():
-            self.tell(Warned(message="Some scalars could not be written.", suggestion="Look whether the disk is full."))
+        if self._scalars is not None:
+            self._scalars.close()
+            self._tell_lost_scalars(self._scalars)
 
     def tell(self, event: Event) -> None:
         """Write an event."""
@@ -75,6 +77,7 @@ class Telemetry:
         if self._scalars is not None:
             values = {name: value for name, value in event.metrics.items() if value is not None}
             self._scalars.epoch(event.epoch, event.step, values)
+            self._tell_lost_scalars(self._scalars)
 
     def _scalars_of(self, event: Steps, rate: float) -> None:
         if self._scalars is None:
@@ -83,6 +86,12 @@ class Telemetry:
         values = {"loss": event.losses[-1], "samples_per_second": event.samples / event.seconds}
         last = event.first_step + len(event.losses) - 1
         self._scalars.steps(last, {name: value for name, value in values.items() if value is not None})
+
+    def _tell_lost_scalars(self, scalars: Scalars) -> None:
+        if scalars.lost and not self._told_lost:
+            self._told_lost = True
+            message = f"Some scalars for TensorBoard and scalars.csv could not be written: {scalars.lost}."
+            self.tell(Warned(message=message, suggestion="The run's own record, which is shown here, is kept."))
 
     def _watch_memory(self) -> None:
         self._tell_memory()

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import errno
+import os
 import resource
 import threading
 from contextlib import contextmanager
+from unittest import mock
 
 import pytest
 
@@ -16,12 +19,20 @@ def path(tmp_path):
 
 
 @contextmanager
-def room_for(size):
-    """A disk that has room for files of this many bytes, the last write cut where it ends."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+def room_for(size, refusal=errno.ENOSPC):
+    """A disk that has room for files of this many bytes, the last write cut where it ends, and that then refuses so."""
+    before, write = resource.getrlimit(resource.RLIMIT_FSIZE), os.write
+
+    def refused(descriptor, data):
+        try:
+            return write(descriptor, data)
+        except OSError:
+            raise OSError(refusal, os.strerror(refusal)) from None
+
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
-        yield
+        with mock.patch("os.write", refused):
+            yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
@@ -116,6 +127,15 @@ def test_that_closing_waits_no_longer_once_somebody_is_in_a_hurry(path):
     with room_for(10):
         writer.write(Log(message="no room"))
         assert not writer.close(timeout=600, hurried=lambda: True)
+
+
+@pytest.mark.parametrize("refusal", [errno.EFBIG, errno.EROFS, errno.EDQUOT])
+def test_that_closing_does_not_wait_for_what_no_waiting_mends(path, refusal):
+    writer = EventWriter(path)
+    with room_for(10, refusal):
+        writer.write(Log(message="no room"))
+        assert not writer.close(timeout=600)
+    assert writer.refusal == os.strerror(refusal)
 
 
 def test_that_another_thread_can_write_and_close_while_one_waits_for_room(path):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_disks import SmallDisk
 
 from gpu_studio.runs import events
+from gpu_studio.runs.failures.full_disk import has_no_room
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.warnings import LINGER_SECONDS, CardSight, Concern, concerns_of
 
@@ -51,9 +53,9 @@ class Told:
         self.tell(events.Memory(devices=[memory]))
         return self
 
-    def look(self, *cards: CardSight, after: float = 0.0) -> dict[str, Concern]:
+    def look(self, *cards: CardSight, after: float = 0.0, disk_full: bool = False) -> dict[str, Concern]:
         self.now += after
-        self.held = concerns_of(self.history, cards, now=self.now, before=self.held)
+        self.held = concerns_of(self.history, cards, now=self.now, before=self.held, disk_full=disk_full)
         return {concern.key: concern for concern in self.held}
 
 
@@ -221,3 +223,17 @@ def test_that_a_concern_stands_at_least_as_long_as_it_lingers_and_never_while_al
             assert found == {}
         if last_bad is not None and told.now - last_bad < LINGER_SECONDS:
             assert "memory GPU:0" in found
+
+
+def test_that_a_full_disk_is_told_as_long_as_it_is_full() -> None:
+    run = Told().train(3)
+    (concern,) = run.look(disk_full=True).values()
+    assert concern.text.startswith("The disk that holds this run is full")
+    assert run.look(after=LINGER_SECONDS + 1) == {}
+
+
+def test_that_a_disk_is_full_when_it_has_no_room_for_a_line(small_disk: SmallDisk) -> None:
+    assert not has_no_room(small_disk.path)
+    small_disk.leave(4096)
+    assert has_no_room(small_disk.path)
+    assert not has_no_room(small_disk.path / "gone")

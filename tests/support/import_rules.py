@@ -37,6 +37,7 @@ TRAINER_USES_OF_RUNS = frozenset(
         "event_writer",
         "commands",
         "directory",
+        "files",
         "lock",
         "checkpoints",
         "inheritance",
@@ -46,6 +47,7 @@ TRAINER_USES_OF_RUNS = frozenset(
         "own_modules",
         "failures.failure_mends",
         "failures.failure_texts",
+        "failures.full_disk",
         "failures.lost_device",
         "failures.nearest_file",
     }

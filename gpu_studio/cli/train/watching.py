@@ -8,6 +8,7 @@ from typing import Final
 
 from gpu_studio.cli.train.sinks import Sink
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.failures.full_disk import has_no_room
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.warnings import Concern, concerns_of
 from gpu_studio.runs.warnings_cards import CardWatch
@@ -19,6 +20,7 @@ class Watch:
     """Looks at a live run, at most once a second. What the trainer itself warns of is an event, and not told here."""
 
     def __init__(self, run: RunDirectory, sink: Sink, clock: Callable[[], float] = time.time) -> None:
+        self._folder = run.path
         self._cards = CardWatch(run.hardware_file)
         self._sink, self._clock = sink, clock
         self._looked = 0.0
@@ -32,7 +34,8 @@ class Watch:
         self._looked = now
         self._cards.read()
         cards = self._cards.sights(history.devices, now)
-        before, self._standing = self._standing, concerns_of(history, cards, now=now, before=self._standing)
+        before, full = self._standing, has_no_room(self._folder)
+        self._standing = concerns_of(history, cards, now=now, before=before, disk_full=full)
         self._tell(before)
 
     def _tell(self, before: tuple[Concern, ...]) -> None:

@@ -19,6 +19,7 @@ from gpu_studio.runs.failures.evidence import (
 )
 from gpu_studio.runs.failures.explanation import DMESG, DRIVER, SMALLER
 from gpu_studio.runs.failures.explanation import Explanation as Explanation
+from gpu_studio.runs.failures.full_disk import ADVICE
 from gpu_studio.runs.files import last_lines
 from gpu_studio.runs.state import state_of, terminal_event
 
@@ -46,6 +47,11 @@ _TRACES = (
         r"^(?:F\d{4} |\S+ \S+: F )[^\n]*?\] ?(?P<what>.+?) *$",
         "TensorFlow gave up on a failed check: {what}",
         DRIVER,
+    ),
+    _trace(
+        r"^The last events of this run could not be written: (?P<what>.+)\.$",
+        "The trainer came to its end, but could not write its last events: {what}.",
+        *ADVICE,
     ),
     _trace(
         r"^(?:MemoryError\b.*|.*std::bad_alloc.*)$",

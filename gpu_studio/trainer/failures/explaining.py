@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Sequence
 
 from gpu_studio.runs.events import Failed
+from gpu_studio.runs.failures.full_disk import ADVICE, refusal_of_disk
 from gpu_studio.runs.failures.lost_device import lost_device_in
 from gpu_studio.trainer.errors import NotFiniteError, TrainerError, UserCodeError
 from gpu_studio.trainer.failures.device_lost import device_lost
@@ -38,17 +39,24 @@ def explain(error: BaseException, scene: Scene | None = None) -> Failed:
     lost = lost_device_in(str(error))
     if lost is not None:
         return device_lost(error, lost, scene, trace)
+    if refusal := refusal_of_disk(error):
+        message = f"A disk took no more ({refusal}): {_first_line(error)}"
+        return Failed(message=message, suggestions=list(ADVICE), traceback=trace, kind="disk")
     kind, message, suggestions = _plain(error)
     return Failed(message=message, suggestions=list(suggestions), traceback=trace, kind=kind)
 
 
 def _user_code(error: UserCodeError, scene: Scene) -> Failed:
     cause = error.__cause__
-    if cause is not None and (is_out_of_memory(cause) or lost_device_in(str(cause)) is not None):
+    if cause is not None and _is_the_machines(cause):
         return explain(cause, scene)  # what the machine did to it is the better explanation
     return Failed(
         message=error.message, suggestions=list(error.suggestions), traceback=error.trace or str(error), kind=error.kind
     )
+
+
+def _is_the_machines(cause: BaseException) -> bool:
+    return is_out_of_memory(cause) or lost_device_in(str(cause)) is not None or bool(refusal_of_disk(cause))
 
 
 def _plain(error: BaseException) -> tuple[str, str, Sequence[str]]:
@@ -68,7 +76,7 @@ def _plain(error: BaseException) -> tuple[str, str, Sequence[str]]:
         advice = ("Install what is missing into the Python that trains.",)
         return "import", f"The trainer could not start: {error}.", advice
     layer = _LAYER.search(str(error))
-    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    first = _first_line(error)
     if layer:
         return (
             "layer",
@@ -79,3 +87,7 @@ def _plain(error: BaseException) -> tuple[str, str, Sequence[str]]:
             ),
         )
     return "", f"Training ended with {type(error).__name__}: {first}", ("The traceback and trainer.log say where.",)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -11,6 +11,7 @@ from gpu_studio.runs.event_parts import Mend
 from gpu_studio.runs.events import DeviceMemory, Failed
 from gpu_studio.runs.failures.failure_mends import against_want_of_memory, offered
 from gpu_studio.runs.failures.failure_texts import device_in
+from gpu_studio.runs.failures.full_disk import refusal_of_disk
 from gpu_studio.trainer.failures.culprit import culprit
 from gpu_studio.trainer.failures.scene import Scene
 from gpu_studio.trainer.failures.sizes import binary_size
@@ -44,7 +45,9 @@ BESIDE_ADVICE = (
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a device's allocator had no room, by TensorFlow's words."""
+    """Whether a device's allocator had no room, by TensorFlow's words; a full disk, which has the same type, is none."""
+    if refusal_of_disk(error):
+        return False
     text = str(error)
     return type(error).__name__ == "ResourceExhaustedError" or "OOM when allocating" in text or bool(_beside(text))
 

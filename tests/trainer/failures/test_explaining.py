@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 from types import SimpleNamespace
 from typing import Any
 
@@ -134,6 +136,23 @@ def test_that_our_own_errors_keep_their_sentence_and_advice() -> None:
 def test_that_an_exception_in_a_layer_names_the_layer() -> None:
     failed = explain(ValueError("Exception encountered when calling Dense.call().\n\nbad shapes"))
     assert "Dense.call" in failed.message
+
+
+def test_that_a_full_disk_is_never_told_as_a_device_without_memory() -> None:
+    """TensorFlow has one type of error for both."""
+    text = "/runs/x/events.out.tfevents.1; No space left on device"
+    failed = explain(ResourceExhaustedError(text))
+    assert (failed.kind, failed.mends) == ("disk", [])
+    assert failed.message == f"A disk took no more (No space left on device): {text}"
+    assert "df -h" in failed.suggestions[0]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG])
+def test_that_what_a_disk_refuses_names_the_disk(number: int) -> None:
+    failed = explain(OSError(number, os.strerror(number), "/runs/x/file"))
+    assert failed.kind == "disk"
+    assert os.strerror(number) in failed.message
+    assert "/runs/x/file" in failed.message
 
 
 @pytest.mark.parametrize("error", [MemoryError(), OSError(28, "No space left on device"), KeyError("x"), ValueError()])

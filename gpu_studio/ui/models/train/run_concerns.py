@@ -9,6 +9,7 @@ from typing import Final
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gpu_studio.runs.events import Warned
+from gpu_studio.runs.failures.full_disk import has_no_room
 from gpu_studio.runs.warnings import Concern, concerns_of
 from gpu_studio.runs.warnings_cards import CardWatch
 from gpu_studio.ui.models.train.live_run import LiveRun
@@ -67,7 +68,8 @@ class RunConcerns(QObject):
             self._timer.stop()
         now = self._clock()
         cards = self._cards.sights(run.history.devices, now)
-        before, self._standing = self._standing, concerns_of(run.history, cards, now=now, before=self._standing)
+        before, full = self._standing, run.live and has_no_room(run.run.path)
+        self._standing = concerns_of(run.history, cards, now=now, before=before, disk_full=full)
         self._tell(run, before)
         self._show()
 
