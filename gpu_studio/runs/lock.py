@@ -13,6 +13,7 @@ import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+from weakref import WeakSet
 
 from gpu_studio.runs.failures import kernel
 from gpu_studio.runs.files import open_private
@@ -31,7 +32,7 @@ class Holder:
 
     `boot` names the start of that computer (see `kernel.boot_id`), `memory_kills` says how many processes its kernel
     had ended for want of memory when this one began, and `started` when that was (see `kernel.started`); empty and None
-    where that is not known.
+    where that is not known. `namespace` is that of its number (see `kernel.pid_namespace`).
     """
 
     pid: int
@@ -39,11 +40,32 @@ class Holder:
     boot: str = ""
     memory_kills: int | None = None
     started: int | None = None
+    namespace: str = ""
 
     @property
     def is_here(self) -> bool:
         """Whether that process is one of this computer's."""
         return self.host == socket.gethostname()
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it is sure that the process has ended: it could be seen from here, and is not there any more."""
+        if not self.is_here or self.started is None:
+            return False
+        seen = (self.boot, self.namespace) == (kernel.boot_id(), kernel.pid_namespace())
+        return seen and bool(self.boot and self.namespace) and kernel.started(self.pid) != self.started
+
+
+_ours: WeakSet[Lock] = WeakSet()
+"""The locks of this process. A child that is forked, as `multiprocessing` does in a user's own code, has no share."""
+
+
+def _let_go_in_child() -> None:
+    for one in list(_ours):
+        one.hand_over()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)
 
 
 class Lock:
@@ -51,14 +73,27 @@ class Lock:
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
+        _ours.add(self)
 
     def sign(self, pid: int) -> None:
         """Write into the file that process `pid` of this computer holds it; a disk that is full goes without."""
+        known = (
+            pid,
+            socket.gethostname(),
+            kernel.boot_id(),
+            kernel.memory_kills(),
+            kernel.started(pid),
+            kernel.pid_namespace(),
+        )
+        words = ("-" if word in (None, "") else str(word) for word in known)
         with contextlib.suppress(OSError):
             os.ftruncate(self.descriptor, 0)
-            known = (pid, socket.gethostname(), kernel.boot_id(), kernel.memory_kills(), kernel.started(pid))
-            words = ("-" if word in (None, "") else str(word) for word in known)
             os.pwrite(self.descriptor, f"{' '.join(words)}\n".encode(), 0)
+
+    def leave_word(self, words: str) -> None:
+        """Write `words` below the signature: a full disk takes them, for the room is the file's already."""
+        with contextlib.suppress(OSError):
+            os.pwrite(self.descriptor, f"{words}\n".encode(), os.fstat(self.descriptor).st_size)
 
     @property
     def signed(self) -> bool:
@@ -120,7 +155,10 @@ def adopt(path: Path) -> Lock | None:
 
 
 def held(path: Path) -> bool:
-    """Say whether some process holds the lock at `path`. Never waits, and never keeps a trainer from taking it."""
+    """Say whether some process holds the lock at `path`. Never waits, and never keeps a trainer from taking it.
+
+    A lock whose signer is gone is held by nobody: a process that it started has inherited it by mistake.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -129,7 +167,8 @@ def held(path: Path) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     except BlockingIOError:
-        return True
+        signer = last_holder(path)
+        return signer is None or not signer.is_gone
     finally:
         os.close(descriptor)
     return False
@@ -142,13 +181,24 @@ def holder(path: Path) -> Holder | None:
 
 def last_holder(path: Path) -> Holder | None:
     """Return who held the lock at `path` last, or holds it now; None if nobody ever signed it."""
-    try:
-        words = path.read_text(errors="replace").split()
-    except OSError:
-        return None
-    pid, host, boot, kills, started = (*words, "", "", "", "", "")[:5]
+    signature, _, _ = _text(path).partition("\n")
+    pid, host, boot, kills, started, namespace = (*signature.split(), *[""] * 6)[:6]
     number = _number(pid)
-    return Holder(number, host, boot.strip("-"), _number(kills), _number(started)) if number else None
+    if not number:
+        return None
+    return Holder(number, host, boot.strip("-"), _number(kills), _number(started), namespace.strip("-"))
+
+
+def last_words(path: Path) -> str:
+    """Return what the last holder of the lock at `path` left below its signature; empty if nothing."""
+    return _text(path).partition("\n")[2].strip()
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
 
 
 def _number(word: str) -> int | None:

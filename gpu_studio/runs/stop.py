@@ -1,4 +1,7 @@
-"""The stop ladder: ask for a stop, then SIGTERM, then SIGKILL, each after the trainer has had its time."""
+"""The stop ladder: ask for a stop, then SIGTERM, then SIGKILL, each after the trainer has had its time.
+
+It has an end: what does not end by SIGKILL cannot be ended from here, and that is said.
+"""
 
 from __future__ import annotations
 
@@ -15,29 +18,36 @@ from gpu_studio.runs import lock
 from gpu_studio.runs.commands import send
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.failures import kernel
+from gpu_studio.runs.open_files import has_open, who_has_open
 from gpu_studio.runs.state import is_live
 
-Stage = Literal["asked", "terminated", "killed", "gone"]
-_NEXT: dict[Stage, Stage] = {"asked": "terminated", "terminated": "killed"}
+Stage = Literal["asked", "terminated", "killed", "stuck", "gone"]
+_NEXT: dict[Stage, Stage] = {"asked": "terminated", "terminated": "killed", "killed": "stuck"}
+_SIGNALS: dict[Stage, signal.Signals] = {"terminated": signal.SIGTERM, "killed": signal.SIGKILL}
 # A file's time and a process' time come from two clocks of the kernel, a few milliseconds apart.
 _CLOCK_SLACK = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds that a trainer gets after it was asked, and after SIGTERM (which it takes as the same request)."""
+    """Seconds that a trainer gets after it was asked, and after SIGTERM, which it takes as the same request.
+
+    After SIGKILL it is the system that gets them, to clear the process away.
+    """
 
     asked: float = 30.0
     terminated: float = 10.0
+    killed: float = 10.0
 
 
 class StopLadder:
     """Stops one run, a rung at a time. Making it asks the trainer to stop, with a checkpoint, or without: `now`.
 
-    It never waits: call `advance` from a timer or a loop until it answers `gone`. `escalate` goes one rung up at once.
-    `problem` says in words why the trainer cannot be signalled, as on another computer; else it is empty.
+    A disk that takes no request makes it begin at SIGTERM, which asks the same, or with `now` at SIGKILL.
 
-    Raises OSError if the request cannot be written into the run directory.
+    It never waits: call `advance` from a timer or a loop until it answers `gone`, or `stuck`: then nothing more can be
+    done. `escalate` goes one rung up at once. `problem` says in words why the trainer cannot be signalled, as on
+    another computer, or why it is stuck; else it is empty. `refusal` says why the disk took no request, if it did not.
     """
 
     def __init__(
@@ -51,41 +61,54 @@ class StopLadder:
         self.run = run
         self.stage: Stage = "asked"
         self.problem = ""
+        self.refusal = ""
         self._patience = patience
         self._clock = clock
         self._since = clock()
-        send(run, "stop_now" if now else "stop")
+        try:
+            send(run, "stop_now" if now else "stop")
+        except OSError as error:
+            self.refusal = error.strerror or str(error)
+            self._climb_to("killed" if now else "terminated")
+
+    @property
+    def said(self) -> str:
+        """What was done last, or why nothing could be, as a sentence; empty once the trainer is gone."""
+        why = f"Its folder takes no request ({self.refusal})" if self.refusal else "It has not stopped"
+        words = {
+            "asked": "Asked it to stop.",
+            "terminated": f"{why}: sent SIGTERM.",
+            "killed": f"{why}: sent SIGKILL.",
+        }
+        return self.problem or words.get(self.stage, "")
 
     @property
     def seconds_left(self) -> float | None:
         """Seconds before the next rung; None if there is none."""
-        patience = {"asked": self._patience.asked, "terminated": self._patience.terminated}.get(self.stage)
+        patience: float | None = getattr(self._patience, self.stage, None)
         return None if patience is None else max(0.0, self._since + patience - self._clock())
 
     def advance(self) -> Stage:
         """Go up a rung if the trainer still lives and its time is over; return where the ladder stands."""
-        if not is_live(self.run):
-            self.stage = "gone"
-        elif self.seconds_left == 0.0:
-            self._climb()
-        return self.stage
+        return self._go_on(climbs=self.seconds_left == 0.0)
 
     def escalate(self) -> Stage:
         """Go up a rung now if the trainer still lives."""
+        return self._go_on(climbs=True)
+
+    def _go_on(self, *, climbs: bool) -> Stage:
+        following = _NEXT.get(self.stage)
         if not is_live(self.run):
-            self.stage = "gone"
-        else:
-            self._climb()
+            self.stage, self.problem = "gone", ""
+        elif climbs and following is not None:
+            self._climb_to(following)
         return self.stage
 
-    def _climb(self) -> None:
-        following = _NEXT.get(self.stage)
-        if following is None:
-            return
-        number = signal.SIGTERM if following == "terminated" else signal.SIGKILL
-        self.problem = _signal(self.run, number)
-        if not self.problem:
-            self.stage, self._since = following, self._clock()
+    def _climb_to(self, stage: Stage) -> None:
+        number = _SIGNALS.get(stage)
+        self.problem = _signal(self.run, number) if number else _survived(self.run)
+        if not self.problem or number is None:
+            self.stage, self._since = stage, self._clock()
 
 
 def _signal(run: RunDirectory, number: signal.Signals) -> str:
@@ -96,22 +119,56 @@ def _signal(run: RunDirectory, number: signal.Signals) -> str:
     if not holder.is_here:
         return f"The trainer runs on another computer, {holder.host}: stop it there."
     try:
-        _deliver(run, holder, number)
-    except ProcessLookupError:
-        return ""
+        return _why_not(run, holder) or _deliver(holder.pid, number)
+    except (ProcessLookupError, psutil.NoSuchProcess):
+        return _gone(run, holder)
     except PermissionError:
-        return f"The trainer, process {holder.pid}, belongs to another user."
+        return f"The trainer, process {holder.pid}, belongs to another user: it is stopped by its owner only."
+
+
+def _why_not(run: RunDirectory, holder: lock.Holder) -> str:
+    """Why the process that signed the lock must not be signalled: anybody who can write there may have signed for it.
+
+    Raises PermissionError if it is another user's, ProcessLookupError or NoSuchProcess if there is none.
+    """
+    if not _has_signed(run, holder):
+        return _gone(run, holder)
+    if psutil.Process(holder.pid).uids().effective != os.geteuid():
+        raise PermissionError(holder.pid)
+    if not has_open(holder.pid, run.lock_file):
+        return (
+            f"Process {holder.pid} does not hold the lock of this run, although {run.lock_file.name} says so: "
+            f"it is left alone.{_holders(run)}"
+        )
     return ""
 
 
-def _deliver(run: RunDirectory, holder: lock.Holder, number: signal.Signals) -> None:
-    pid = holder.pid
-    if not _has_signed(run, holder):
-        raise ProcessLookupError(pid)
-    if number is signal.SIGKILL and _leads_group(pid):
+def _gone(run: RunDirectory, holder: lock.Holder) -> str:
+    if not is_live(run):
+        return ""
+    return f"Process {holder.pid}, the trainer of this run, is gone, but its lock is still held.{_holders(run)}"
+
+
+def _survived(run: RunDirectory) -> str:
+    holder = lock.holder(run.lock_file)
+    who = f"Process {holder.pid}" if holder else "The trainer"
+    return (
+        f"{who} was sent SIGKILL, but has not ended: it may hang in the kernel, at a disk or a card that does not "
+        f"answer. Look at the kernel's messages, with: dmesg.{_holders(run)}"
+    )
+
+
+def _holders(run: RunDirectory) -> str:
+    pids = [str(pid) for pid in who_has_open(run.lock_file)]
+    return f" The lock is held by process {' or '.join(pids)}." if pids else ""
+
+
+def _deliver(pid: int, number: signal.Signals) -> str:
+    if number is signal.SIGKILL and os.getpgid(pid) == pid:
         os.killpg(pid, number)  # with the processes it started, which could not end by themselves
     else:
         os.kill(pid, number)
+    return ""
 
 
 def _has_signed(run: RunDirectory, holder: lock.Holder) -> bool:
@@ -122,7 +179,3 @@ def _has_signed(run: RunDirectory, holder: lock.Holder) -> bool:
         return psutil.Process(holder.pid).create_time() <= run.lock_file.stat().st_mtime + _CLOCK_SLACK
     except (psutil.NoSuchProcess, FileNotFoundError):
         return False
-
-
-def _leads_group(pid: int) -> bool:
-    return os.getpgid(pid) == pid

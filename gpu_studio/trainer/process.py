@@ -14,7 +14,7 @@ from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.event_writer import EventWriter
 from gpu_studio.runs.events import Finished, Started, StateChanged
 from gpu_studio.runs.inheritance import resumed_from
-from gpu_studio.runs.lock import take
+from gpu_studio.runs.lock import Lock, take
 from gpu_studio.trainer import environment, user_code
 from gpu_studio.trainer.control import Control
 from gpu_studio.trainer.ending import Ending
@@ -50,17 +50,17 @@ def train(run: RunDirectory) -> int:
         ending.tell(explain(error, scene))
         return FAILED
     finally:
-        _close(writer, control)
+        _close(writer, control, lock)
         control.close()
         lock.release()
 
 
-def _close(writer: EventWriter, control: Control) -> None:
+def _close(writer: EventWriter, control: Control, lock: Lock) -> None:
     """Close the events once they are all written; who cannot wait for room on a full disk can still stop the run."""
     ended = time.monotonic()
     hurried = lambda: control.stopping and time.monotonic() - ended > HURRIED_SECONDS  # noqa: E731
     if not writer.close(ROOM_SECONDS, hurried):
-        sys.stderr.write(f"The last events of this run could not be written: {writer.refusal}.\n")
+        lock.leave_word(f"The last events of this run could not be written: {writer.refusal}.")
 
 
 def _train(run: RunDirectory, writer: EventWriter, control: Control, reached: Reached, scene: Scene) -> Finished:

@@ -79,7 +79,6 @@ def test_that_a_run_which_did_not_go_wrong_is_said_to_be_well(ended, start):
         ("Fatal Python error: deallocating None: bug\n", "gave up: deallocating None: bug."),
         ("Traceback …\n  File \"x\"\nValueError: {odd} braces\n", "could tell of it: ValueError: {odd} braces"),
         ("run.sh: line 3: 1234 Killed    python -m gpu_studio.trainer\n", "The trainer was killed."),
-        ("The last events of this run could not be written: File too large.\n", "last events: File too large."),
         ("Segmentation fault (core dumped)\n", "crashed in native code"),
     ],
 )  # fmt: skip

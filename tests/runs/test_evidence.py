@@ -79,6 +79,17 @@ def test_that_a_signature_of_an_older_version_is_read_and_garbage_is_none(tmp_pa
     assert (holder and (holder.pid, holder.boot, holder.memory_kills)) == (pid and (pid, "", None))
 
 
+def test_that_a_trainer_whose_disk_took_no_last_events_leaves_word_of_it(tmp_path):
+    run = RunDirectory.create(tmp_path, "x")
+    held = lock.take(run.lock_file)
+    held.leave_word("The last events of this run could not be written: No space left on device.")
+    assert lock.last_holder(run.lock_file).pid == os.getpid()
+    held.release()
+    why = explain(run)
+    assert why.message.endswith("could not be written: No space left on device.")
+    assert any("df -h" in suggestion for suggestion in why.suggestions)
+
+
 def test_that_a_restart_since_is_told_with_the_last_sign_of_life(killed, computer):
     run, _ = killed
     sign_as(run, "before", 0)

@@ -2,12 +2,20 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import subprocess
+import sys
 import threading
 
+import psutil
 import pytest
 from real_runs import eventually, has_trained, told, train_by_hand
 
 from gpu_studio.runs import lock
+from gpu_studio.runs.failures import kernel
+
+GONE = 2**22 + 1
+"""A number that no process has."""
 
 
 @pytest.fixture
@@ -104,3 +112,65 @@ def test_that_a_trainer_started_by_hand_beside_a_living_one_is_refused(start):
     assert second.returncode == 1
     assert "LockHeldError: Another trainer is already at work" in second.stderr
     assert len(told(launched)) == before
+
+
+FORKS = """
+import os, sys, time
+from pathlib import Path
+from gpu_studio.runs import lock
+held = lock.take(Path(sys.argv[1]))
+child = os.fork()
+if child == 0:
+    time.sleep(600)
+print(child, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def orphan(path):
+    """The child of a process that held the lock, forked as `multiprocessing` forks, and then killed from outside."""
+    with subprocess.Popen([sys.executable, "-c", FORKS, path], stdout=subprocess.PIPE, text=True) as parent:
+        child = int(parent.stdout.readline())
+        parent.kill()
+    yield child
+    os.kill(child, signal.SIGKILL)
+
+
+def test_that_a_child_forked_by_user_code_does_not_keep_a_dead_trainers_lock(path, orphan):
+    assert psutil.pid_exists(orphan)
+    assert not lock.held(path)
+    lock.take(path, timeout=0.5).release()
+
+
+def test_that_a_lock_is_not_held_by_a_process_that_is_gone(path):
+    """As when a library forks without a word to Python: the lock lives on in the child."""
+    taken = lock.take(path)
+    with subprocess.Popen(["sleep", "600"]) as gone:
+        taken.sign(gone.pid)
+        gone.kill()
+    assert not lock.held(path)
+    taken.sign(os.getpid())
+    assert lock.held(path)
+    taken.release()
+
+
+@pytest.mark.parametrize("part", [1, 2, 5])
+def test_that_of_another_computer_start_or_container_the_lock_alone_tells(path, part):
+    """There the process may live, although no process here has its number."""
+    taken = lock.take(path)
+    words = f"{GONE} {socket.gethostname()} {kernel.boot_id()} 0 1 {kernel.pid_namespace()}".split()
+    words[part] = "other"
+    path.write_text(" ".join(words))
+    assert lock.held(path)
+    path.write_text(" ".join(words[:5]))  # as it was signed by versions that did not know of containers
+    assert lock.held(path)
+    taken.release()
+
+
+def test_that_a_process_that_has_ended_but_is_not_waited_for_is_gone():
+    ended = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    assert psutil.Process(ended.pid).status() == psutil.STATUS_ZOMBIE
+    assert kernel.started(ended.pid) is None
+    ended.wait()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -7,7 +8,7 @@ import socket
 import pytest
 from real_runs import PLAN, eventually, told
 
-from gpu_studio.runs import lock
+from gpu_studio.runs import lock, stop
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import Checkpoint, Finished
 from gpu_studio.runs.failures import kernel
@@ -101,7 +102,7 @@ def test_that_each_rung_waits_for_its_time(training):
     clock.now = 30.0
     assert (ladder.advance(), ladder.seconds_left) == ("terminated", 10.0)
     assert ladder.escalate() == "killed"
-    assert ladder.seconds_left is None
+    assert ladder.seconds_left == Patience().killed
     launched.process.wait(30)
     assert ladder.advance() == ladder.escalate() == "gone"
 
@@ -129,10 +130,62 @@ def test_that_a_process_younger_than_the_signature_is_not_signalled(tmp_path, tr
     run.lock_file.write_text(f"{bystander.process.pid} {socket.gethostname()} {words}\n")
     os.utime(run.lock_file, (1e9, 1e9))
     ladder = StopLadder(run, patience=AT_ONCE)
-    ladder.advance()
     ladder.escalate()
+    assert f"Process {bystander.process.pid}, the trainer of this run, is gone" in ladder.problem
     assert bystander.poll() is None
     held.release()
+
+
+def test_that_a_process_that_does_not_hold_the_lock_is_not_signalled(tmp_path, training):
+    """Whoever may write into a runs folder can hold a lock there, and sign it with the number of any process."""
+    victim = training()
+    run = RunDirectory.create(tmp_path, "x")
+    held = lock.take(run.lock_file)
+    held.sign(victim.process.pid)
+    ladder = StopLadder(run, now=True, patience=AT_ONCE)
+    assert (ladder.advance(), ladder.escalate()) == ("asked", "asked")
+    assert f"Process {victim.process.pid} does not hold the lock" in ladder.problem
+    assert victim.poll() is None
+    held.release()
+
+
+def test_that_a_process_of_somebody_else_is_not_signalled(training, monkeypatch):
+    launched = training("--deaf")
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    ladder = StopLadder(launched.directory, patience=AT_ONCE)
+    assert ladder.advance() == "asked"
+    assert "belongs to another user" in ladder.problem
+    assert launched.poll() is None
+
+
+@pytest.mark.parametrize(("now", "first"), [(False, "terminated"), (True, "killed")])
+def test_that_a_run_on_a_disk_that_takes_no_request_is_stopped_by_signals(training, monkeypatch, now, first):
+    launched = training()
+    monkeypatch.setattr(stop, "send", refused)
+    ladder = StopLadder(launched.directory, now=now)
+    assert ladder.stage == first
+    assert "No space left on device" in ladder.said
+    assert climbed(ladder, launched) == [first, "gone"]
+    if not now:
+        assert told(launched)[-1].reason == "stopped"
+
+
+def refused(run, action):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_that_a_process_which_survives_its_killing_ends_the_ladder_with_a_sentence(training, monkeypatch):
+    """As one that hangs in the kernel, at a disk or a card that does not answer."""
+    clock = Clock()
+    launched = training("--deaf", "--ignore-term")
+    monkeypatch.setattr(stop.os, "killpg", lambda pid, number: None)
+    ladder = StopLadder(launched.directory, patience=AT_ONCE, clock=clock)
+    assert (ladder.escalate(), ladder.escalate()) == ("terminated", "killed")
+    clock.now += AT_ONCE.killed
+    assert ladder.advance() == "stuck"
+    assert f"Process {launched.process.pid} was sent SIGKILL, but has not ended" in ladder.problem
+    assert ladder.seconds_left is None
+    assert ladder.escalate() == "stuck"
 
 
 def test_that_a_clock_that_was_set_does_not_hide_the_trainer_from_its_stop(training):

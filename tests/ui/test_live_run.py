@@ -216,7 +216,7 @@ def test_that_a_run_that_has_ended_is_asked_nothing_more(follow, runs_dir):
     assert live.waiting_for == ""
 
 
-@pytest.mark.parametrize("action", ["pause", "stop"])
+@pytest.mark.parametrize("action", ["pause", "checkpoint"])
 def test_that_a_request_that_cannot_be_written_is_said_in_words(qtbot, follow, held_run, action):
     live = follow(held_run)
     held_run.commands_file.mkdir()

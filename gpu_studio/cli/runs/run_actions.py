@@ -12,6 +12,7 @@ from gpu_studio.cli.output import RefusedError, note, say_json
 from gpu_studio.runs import catalogue
 from gpu_studio.runs.commands import Action, send
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.failures.diagnosis import explain
 from gpu_studio.runs.lineage import read_history
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.tail import Tail
@@ -20,11 +21,6 @@ from gpu_studio.runs.stop import Patience, StopLadder
 
 _POLL_SECONDS: Final = 0.05
 _ANSWER_SECONDS: Final = 15.0
-_STAGES: Final = {
-    "asked": "Asked it to stop.",
-    "terminated": "It has not stopped: sent SIGTERM.",
-    "killed": "It has not stopped: sent SIGKILL.",
-}
 
 
 def pause(run: RunDirectory, chosen: argparse.Namespace) -> int:
@@ -52,14 +48,19 @@ def stop(run: RunDirectory, chosen: argparse.Namespace) -> int:
     ladder = StopLadder(run, now=chosen.now, patience=Patience(asked=chosen.patience))
     told = ""
     while ladder.advance() != "gone":
-        stage = ladder.problem or _STAGES[ladder.stage]
-        if stage != told and not chosen.json:
-            note(stage)
-        told = stage
         if ladder.problem:
             raise RefusedError(ladder.problem)
+        if ladder.said != told and not chosen.json:
+            note(ladder.said)
+        told = ladder.said
         time.sleep(_POLL_SECONDS)
-    return _tell(run, chosen, f"{run.id} has ended: {state_of(run)}.")
+    return _tell(run, chosen, _ended(run))
+
+
+def _ended(run: RunDirectory) -> str:
+    state = state_of(run)
+    why = f" {explain(run).message}" if state == "lost" else ""
+    return f"{run.id} has ended: {state}.{why}"
 
 
 def delete(run: RunDirectory, chosen: argparse.Namespace) -> int:

@@ -56,10 +56,12 @@ class StopRun:
     def _tell_stage(self) -> None:
         if self._ladder is None:
             return
-        told = self._ladder.problem or _STAGES.get(self._ladder.stage, "")
+        told = self._ladder.said if self._ladder.stage != "asked" or self._ladder.problem else ""
         if told and told != self._stage:
             self._stage = told
             self._say(told)
+        # Nothing that this process can do will end the run: to follow it on would never end either.
+        self.leave = self.leave or bool(self._ladder.problem)
 
 
 class LeaveRun:
@@ -77,9 +79,3 @@ class LeaveRun:
 
     def tick(self) -> None:
         """Nothing is under way."""
-
-
-_STAGES = {
-    "terminated": "It has not stopped: sent SIGTERM.",
-    "killed": "It has not stopped: sent SIGKILL.",
-}

@@ -16,10 +16,10 @@ from gpu_studio.runs.failures.evidence import (
     own_code,
     restarted,
     told_by_driver,
+    told_no_more,
 )
 from gpu_studio.runs.failures.explanation import DMESG, DRIVER, SMALLER
 from gpu_studio.runs.failures.explanation import Explanation as Explanation
-from gpu_studio.runs.failures.full_disk import ADVICE
 from gpu_studio.runs.files import last_lines
 from gpu_studio.runs.state import state_of, terminal_event
 
@@ -47,11 +47,6 @@ _TRACES = (
         r"^(?:F\d{4} |\S+ \S+: F )[^\n]*?\] ?(?P<what>.+?) *$",
         "TensorFlow gave up on a failed check: {what}",
         DRIVER,
-    ),
-    _trace(
-        r"^The last events of this run could not be written: (?P<what>.+)\.$",
-        "The trainer came to its end, but could not write its last events: {what}.",
-        *ADVICE,
     ),
     _trace(
         r"^(?:MemoryError\b.*|.*std::bad_alloc.*)$",
@@ -113,7 +108,8 @@ def _lost(run: RunDirectory, exit_code: int | None) -> Explanation:
         return _DELETED
     log = _end_of_log(run)
     explanation = (
-        out_of_memory(run, log)
+        told_no_more(run)
+        or out_of_memory(run, log)
         or card_failed(run, log)
         or _from_log(log)
         or killed_for_memory(run, exit_code)

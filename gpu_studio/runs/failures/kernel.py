@@ -26,11 +26,28 @@ def memory_kills() -> int | None:
         return None
 
 
+def pid_namespace() -> str:
+    """A name for the numbers of processes that are known here, another one in each container; empty: not known."""
+    try:
+        return Path("/proc/self/ns/pid").readlink().name
+    except OSError:
+        return ""
+
+
 def started(pid: int) -> int | None:
-    """When a process was started, in ticks since the computer was, whatever its clock is set to; None: not known."""
+    """When a process was started, in ticks since the computer was, whatever its clock is set to.
+
+    None where that is not known, and of a process that has ended, also if its parent has not taken notice yet.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        # The name of the program stands in brackets and may hold anything; what follows it is numbers.
-        return int(stat.rpartition(")")[2].split()[19])
+        # The name of the program stands in brackets and may hold anything; what follows it is the state, and numbers.
+        words = stat.rpartition(")")[2].split()
+        return None if words[0] in "ZX" and not _has_other_threads(pid) else int(words[19])
     except (OSError, ValueError, IndexError):
         return None
+
+
+def _has_other_threads(pid: int) -> bool:
+    # While a large process is taken apart its first thread is gone before the others, and before its files are closed.
+    return sum(1 for _ in Path(f"/proc/{pid}/task").iterdir()) > 1

@@ -45,7 +45,7 @@ BESIDE_ADVICE = (
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a device's allocator had no room, by TensorFlow's words; a full disk, which has the same type, is none."""
+    """Whether a device's allocator had no room, by TensorFlow's words; a full disk, of the same type, is none."""
     if refusal_of_disk(error):
         return False
     text = str(error)

@@ -27,7 +27,7 @@ class Stopper(QObject):
     A polite stop waits for as long as it takes; after ten seconds it is `overdue`, and the person may `escalate`:
     SIGTERM first, then SIGKILL. A stop `now` goes up these rungs by itself.
 
-    `changed` says that `words` changed. Raises OSError if the request cannot be written into the run directory.
+    `changed` says that `words` changed.
     """
 
     changed = Signal()
@@ -66,12 +66,13 @@ class Stopper(QObject):
         """What is being waited for; empty once the trainer is gone."""
         if self._ladder.problem:
             return self._ladder.problem
+        refusal = self._ladder.refusal
+        why = f"its folder takes no request ({refusal})" if refusal else "it did not answer"
         return {
             "asked": _NOW if self.now else _POLITE,
-            "terminated": "it did not answer: SIGTERM sent, waiting for it to end…",
-            "killed": "it did not answer: killed, waiting for the system to clear it away…",
-            "gone": "",
-        }[self.stage]
+            "terminated": f"{why}: SIGTERM sent, waiting for it to end…",
+            "killed": f"{why}: killed, waiting for the system to clear it away…",
+        }.get(self.stage, "")
 
     @property
     def next_rung(self) -> str:
