@@ -83,6 +83,11 @@ class PlanFacts:
         """Why optimizer, loss or metrics cannot be had; empty if they can."""
         return self.model.training_error if self.model else ""
 
+    @property
+    def refused(self) -> bool:
+        """Whether anything was refused."""
+        return bool(self.data_error or self.model_error or self.training_error)
+
 
 def encoded(facts: PlanFacts | ModelFacts | DataFacts) -> Any:
     """The facts as JSON has them; bytes in base64."""

@@ -27,6 +27,11 @@ class Problem:
         return f"{self.field} is {self.received}: {self.advice}{end}"
 
 
+@dataclass(frozen=True, slots=True)
+class Unnamed(Problem):
+    """Something is still to be named, such as a file: the plan cannot be used yet, but nobody has made a mistake."""
+
+
 class PlanError(Exception):
     """A plan that cannot be used, with every problem found. `source` says where the plan came from."""
 

@@ -46,6 +46,7 @@ class Told(FactsReader):
 
     def tell(self, facts: PlanFacts | None = None, *, busy: bool = False, waiting: str = "", error: str = "") -> None:
         """Know this from now on, and say so."""
+        self.past = facts or self.past
         self.facts, self.busy, self.waiting_for, self.error = facts, busy, waiting, error
         self.changed.emit()
 

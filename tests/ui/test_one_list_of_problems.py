@@ -29,7 +29,7 @@ def test_that_a_layer_which_the_model_does_not_have_is_known_wherever_the_plan_i
     assert page.outlook.heading.text() == "One thing stands in the way."
     assert not train.isEnabled()
     assert "gone is not a layer of the model" in train.toolTip()
-    assert page.caption.text().endswith("1 problem")
+    assert page.caption.text().startswith("1 problem · ")
     tabs = page.workspace.tabs
     assert {tabs.tabText(index) for index, words in tabs.marks.items() if words} == {"Layers"}
     assert "gone is not a layer" in tabs.accessibleTabName(5)

@@ -190,6 +190,8 @@ def test_that_the_status_line_shows_the_run_and_its_state(qtbot, theme: ThemeMan
         (plural(2048, "sample"), "2\u2009048 samples"),
         (sentence("no driver (yet)"), "No driver (yet)."),
         (sentence("Why?"), "Why?"),
+        (sentence("images/circles holds no images"), "images/circles holds no images."),
+        (sentence("models.py is not there"), "models.py is not there."),
         (sentence(""), ""),
     ],
 )

@@ -10,7 +10,7 @@ from gpu_studio.plan.catalogue import COLOURS, DATA, IMAGES, MODELS, DataEntry, 
 from gpu_studio.plan.limits import DATA_LIMITS
 from gpu_studio.plan.machine import MIB, Machine
 from gpu_studio.plan.options import Entry
-from gpu_studio.plan.problems import Problem, choose_one, listed, shown
+from gpu_studio.plan.problems import Problem, Unnamed, choose_one, listed, shown
 from gpu_studio.plan.references import reference
 from gpu_studio.plan.rules.number_rules import bounded
 from gpu_studio.plan.values import Plan
@@ -133,19 +133,21 @@ def _built_in(part: str, name: str | None, options: Mapping[str, Any], known: Ma
 
 
 def _file(part: str, file: str | None, suffix: str, what: str) -> Iterator[Problem]:
-    if file is None:
-        return
-    if not file.isprintable() or not file.lower().endswith(suffix):
-        yield Problem(f"{part}.file", shown(file), f"give the path of a {suffix} file: {what}")
+    if file is not None and not (file.isprintable() and file.lower().endswith(suffix)):
+        yield _wrong(f"{part}.file", file, f"give the path of a {suffix} file: {what}")
 
 
 def _folder(part: str, folder: str | None, what: str) -> Iterator[Problem]:
     if folder is not None and not (folder and folder.isprintable()):
-        yield Problem(f"{part}.folder", shown(folder), f"give the path of {what}")
+        yield _wrong(f"{part}.folder", folder, f"give the path of {what}")
 
 
 def _python(part: str, function: str | None, example: str) -> Iterator[Problem]:
     """Options go with it, whatever they are: only the function itself knows what it takes."""
     if function is not None and reference(function) is None:
         advice = f'write the file and the name of a function in it, as "{example}"'
-        yield Problem(f"{part}.python", shown(function), advice)
+        yield _wrong(f"{part}.python", function, advice)
+
+
+def _wrong(field: str, text: str, advice: str) -> Problem:
+    return Problem(field, shown(text), advice) if text else Unnamed(field, "empty", advice)

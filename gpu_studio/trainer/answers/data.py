@@ -19,6 +19,7 @@ from gpu_studio.trainer.answers.images import image_facts
 from gpu_studio.trainer.answers.modesty import be_modest
 from gpu_studio.trainer.answers.preview import previewed
 from gpu_studio.trainer.data import Dataset, Split, cache, load_data
+from gpu_studio.trainer.data.loading import refuse_unnamed
 from gpu_studio.trainer.data.splits import held_out
 from gpu_studio.trainer.environment import settle
 from gpu_studio.trainer.errors import TrainerError
@@ -56,6 +57,7 @@ def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict
 
 
 def _looked_at(data: plans.Data, seed: int) -> DataFacts:
+    refuse_unnamed(data)
     if data.folder is not None and data.file is None:
         return image_facts(data, seed)
     count = data.options.get("samples", 0)

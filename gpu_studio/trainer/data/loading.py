@@ -37,12 +37,20 @@ def load_data(data: Data, seed: int, base: Path) -> Dataset:
 
     Raises DataError with what to do if the data cannot be had or are not what training needs.
     """
+    refuse_unnamed(data)
     name, (whole, test), class_names = _source(data, seed, base)
     training, validation, test = cut(whole, test, data.test_fraction, data.validation_fraction, seed)
     values = bool(np.issubdtype(whole.y.dtype, np.floating))
     splits = [split for split in (training, validation, test) if split is not None]
     classes = None if values else _classes(data, name, splits)
     return Dataset(name, training, validation, test, "values" if values else "classes", classes, class_names)
+
+
+def refuse_unnamed(data: Data) -> None:
+    """Raises DataError for an empty path: it would mean the folder that this process happens to be in."""
+    for key, value in (("file", data.file), ("folder", data.folder)):
+        if value == "":
+            raise DataError(f"data.{key} is empty.", [f"Name the {key} that the data are in: data.{key}."])
 
 
 def _source(data: Data, seed: int, base: Path) -> tuple[str, Sources, tuple[str, ...]]:

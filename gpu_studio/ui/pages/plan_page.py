@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QSizePolicy, QVBoxL
 from gpu_studio.plan import RUNNABLE_STRATEGIES, Plan
 from gpu_studio.ui.action_set import ActionSet
 from gpu_studio.ui.models.devices.checkup import Checkup
+from gpu_studio.ui.models.plan.parts import mistakes
 from gpu_studio.ui.models.plan.plan_document import PlanDocument, folder_of
 from gpu_studio.ui.models.plan.plan_facts import FactsReader
 from gpu_studio.ui.models.plan.plan_view import Change, PlanView
@@ -181,11 +182,11 @@ class PlanPage(Page):
     def _caption(self) -> str:
         if self._document.plan is None:
             return "looking at the machine…"
-        machine, wrong = self._readiness.machine, len(self._readiness.problems)
+        machine, wrong = self._readiness.machine, len(mistakes(self._readiness.problems))
         simulated = "simulated cards" if machine is not None and machine.simulated else ""
         file = self._document.path.name if self._document.path else "not saved to a file yet"
         kept = "unsaved changes" if self._document.dirty else file
-        return " · ".join(filter(None, (simulated, kept, plural(wrong, "problem") if wrong else "")))
+        return " · ".join(filter(None, (plural(wrong, "problem") if wrong else "", simulated, kept)))
 
     def _rename(self, name: str) -> None:
         self._apply(Change(lambda plan: replace(plan, name=name), "rename plan", "name"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from gpu_studio.ui.models.plan.concerns import Concern
@@ -14,9 +14,9 @@ from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import sentence
 from gpu_studio.ui.widgets.button import Button
-from gpu_studio.ui.widgets.labels import Paragraph
+from gpu_studio.ui.widgets.labels import Elided, Paragraph
 
-Tone = Literal["bad", "warning"]
+Tone = Literal["bad", "warning", "plain"]
 _SIGN = 14
 
 
@@ -29,19 +29,21 @@ class ConcernView(QFrame):
         self._tone = tone
         self.concern = Concern("", "")
         self.setObjectName("notice")
-        self.setProperty("tone", tone)
         self._sign = QLabel()
-        self._field, self._text, self._why = Paragraph(role="mono"), Paragraph(), Paragraph(role="caption")
+        # A long field gives way in its middle: its end is what it is about, and it has no place to break at.
+        self._field = Elided(role="mono", mode=Qt.TextElideMode.ElideMiddle)
+        self._text, self._why = Paragraph(), Paragraph(role="caption")
         self.button = Button("", small=True)
         theme.changed.connect(self._draw_sign)
         self._lay_out()
-        self._draw_sign()
+        self._wear(tone)
 
     def show_concern(self, concern: Concern) -> None:
         """Show this one."""
         if concern == self.concern:
             return
         self.concern = concern
+        self._wear("plain" if concern.awaited else self._tone)
         self.setAccessibleName(concern.said)
         # After a field the text goes on: `training.batch_size` is 0.
         text = concern.text if concern.field else sentence(concern.text)
@@ -71,8 +73,15 @@ class ConcernView(QFrame):
         row.addLayout(top)
         row.addLayout(words, 1)
 
+    def _wear(self, tone: Tone) -> None:
+        if self.property("tone") != tone:
+            self.setProperty("tone", tone)
+            self.style().unpolish(self)
+            self.style().polish(self)
+        self._draw_sign()
+
     def _draw_sign(self) -> None:
-        colour = getattr(self._theme.tokens, self._tone)
+        colour = self._theme.tokens.muted if self.concern.awaited else getattr(self._theme.tokens, self._tone)
         self._sign.setPixmap(pixmap("warning", colour, self.devicePixelRatioF(), _SIGN))
 
 

@@ -120,3 +120,12 @@ def test_that_the_catalogue_describes_the_data_that_need_no_download(name):
 def test_that_data_to_download_say_without_a_network_which_file_is_missing(name):
     with pytest.raises(DataError, match=r"is not there, and it cannot be downloaded"):
         load_data(Data(name=name), 0, NOWHERE)
+
+
+@pytest.mark.parametrize("data", [Data(folder=""), Data(file="")])
+def test_that_an_empty_path_is_refused_and_is_not_the_folder_one_happens_to_be_in(data, tmp_path, monkeypatch):
+    (tmp_path / "images" / "circles").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"data\.\w+ is empty") as refused:
+        load_data(data, 0, Path())
+    assert "images" not in str(refused.value)

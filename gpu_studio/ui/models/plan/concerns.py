@@ -14,6 +14,7 @@ from gpu_studio.plan import Problem
 from gpu_studio.plan.cautions import cautions
 from gpu_studio.plan.mending import Caution, Mend
 from gpu_studio.plan.mends import mends_of
+from gpu_studio.plan.problems import Unnamed
 from gpu_studio.runs.sources import ConsentProblem
 from gpu_studio.ui.models.devices.link_cautions import link_cautions
 from gpu_studio.ui.models.plan.plan_view import PlanView
@@ -38,6 +39,8 @@ class Concern:
     code: Path | None = None
     refused: bool = False
     details: str = ""
+    awaited: bool = False
+    """Nothing is wrong: it is only still to be named."""
 
     @property
     def deed(self) -> str:
@@ -110,7 +113,9 @@ def _standing(problem: Problem, key: str, mend: Mend | None) -> Concern:
     if isinstance(problem, Misplaced):
         mend = problem.mend
     code = problem.path if isinstance(problem, ConsentProblem) else None
-    return Concern(key, f"is {problem.received}", problem.advice, problem.field, mend, code)
+    awaited = isinstance(problem, Unnamed)
+    said = "is still to be named" if awaited else f"is {problem.received}"
+    return Concern(key, said, problem.advice, problem.field, mend, code, awaited=awaited)
 
 
 def _without_repeats(found: tuple[Caution, ...]) -> Iterator[Caution]:

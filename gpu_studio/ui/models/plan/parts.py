@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpu_studio.plan import Problem
+from gpu_studio.plan.problems import Unnamed
 from gpu_studio.ui.units import plural, sentence
 
 _PARTS = (
@@ -24,10 +25,15 @@ def part_of(field: str) -> str:
     return next(found, "")
 
 
+def mistakes(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """Those that are wrong, without what is only still to be named."""
+    return tuple(each for each in problems if not isinstance(each, Unnamed))
+
+
 def problems_of_parts(problems: Sequence[Problem]) -> dict[str, str]:
-    """For each tab that has problems the one that it has, in words, or how many there are."""
+    """For each tab where something is wrong what it is, in words, or how many things there are."""
     found: dict[str, list[Problem]] = {}
-    for problem in problems:
+    for problem in mistakes(problems):
         found.setdefault(part_of(problem.field), []).append(problem)
     return {part: _in_words(each) for part, each in found.items()}
 

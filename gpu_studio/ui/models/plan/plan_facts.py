@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan import Plan
 from gpu_studio.runs.questions.plan_question import data_question, model_question
+from gpu_studio.runs.relocation import with_absolute_files
 from gpu_studio.ui.models.background import Background
 from gpu_studio.ui.models.plan.own_code import not_allowed
 from gpu_studio.ui.models.plan.plan_inquiry import Ended, Progress, Told, inquire
@@ -30,11 +31,24 @@ BEGINNING = "asking TensorFlow about the plan"
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
-    """A plan, where its relative file names start, and all that its facts depend on."""
+    """A plan, where its relative file names start, and all that the facts of its data and of its model depend on."""
 
     plan: Plan
     base: Path
-    content: str
+    of_data: str
+    of_model: str
+
+    @property
+    def content(self) -> tuple[str, str]:
+        """All that its facts depend on."""
+        return self.of_data, self.of_model
+
+    @property
+    def sources(self) -> tuple[tuple[str | None, ...], tuple[str | None, ...]]:
+        """Where its data and its model come from, whatever their options."""
+        plan = with_absolute_files(self.plan, self.base)
+        data, model = plan.data, plan.model
+        return (data.name, data.file, data.folder, data.python), (model.name, model.file, model.python)
 
 
 class FactsReader(QObject):
@@ -42,6 +56,9 @@ class FactsReader(QObject):
 
     `facts` are those of exactly the plan followed: None while nothing is known; its `data` come first, while the model
     is still asked for. `error` says why they cannot be had at all (what is wrong with the plan stands in the facts).
+    `past` is what was last told of the same model and the same data, with other options perhaps: good enough to stand
+    there greyed until the facts come; of another source nothing stays. While a source is not named yet, `unnamed`,
+    nothing is read and nobody is asked.
     `withheld` are the plan's files of Python that are not allowed: as long as there are any, nothing is asked, and
     `consent_wanted(Path)` fires when a person wants to be asked about one of them. `command` is the command line that
     is asked, by default the trainer's.
@@ -53,6 +70,8 @@ class FactsReader(QObject):
     def __init__(self, command: Sequence[str] | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.facts: PlanFacts | None = None
+        self.past = PlanFacts()
+        self.unnamed = False
         self.waiting_for = ""
         self.error = ""
         self.withheld: tuple[Path, ...] = ()
@@ -60,8 +79,8 @@ class FactsReader(QObject):
         self._followed: _Followed | None = None
         self._inquiry: Background[Told] | None = None
         self._leaving: list[Background[Told]] = []
-        self._remembered: dict[str, PlanFacts] = {}
-        self._held: dict[str, Mapping[str, Held]] = {}
+        self._remembered: dict[tuple[str, str], PlanFacts] = {}
+        self._held: dict[tuple[str, str], Mapping[str, Held]] = {}
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
         self._patience.setInterval(PATIENCE_MS)
@@ -77,24 +96,25 @@ class FactsReader(QObject):
 
     def follow(self, plan: Plan, base: Path) -> None:
         """Give the facts of `plan`, whose relative file names start at `base`; asks only if the last do not hold."""
-        followed, withheld = _Followed(plan, base, _content(plan, base)), not_allowed(plan, base)
+        followed, withheld = _followed(plan, base), not_allowed(plan, base)
         same = self._followed is not None and followed.content == self._followed.content
         if same and withheld == self.withheld:
             return
         self._leave()
-        self._followed, self.withheld = followed, withheld
-        self.facts, self.error = None if withheld else self._remembered.get(followed.content), ""
-        if self.facts is None:
+        self.past = PlanFacts() if withheld else self._past_of(followed)
+        self.facts, self.error = None if withheld else self._known_of(followed), ""
+        self._followed, self.withheld, self.unnamed = followed, withheld, _is_unnamed(plan)
+        if self.facts is None or self.facts.model is None:
             self._begin()
         self.changed.emit()
 
     def known_of(self, plan: Plan, base: Path) -> PlanFacts | None:
         """The facts of `plan`, followed or not, if they were told before; asks nobody."""
-        return self._remembered.get(_content(plan, base))
+        return self._remembered.get(_followed(plan, base).content)
 
     def told_of(self, plan: Plan, base: Path) -> PlanFacts | None:
         """What was told of `plan` so far, which may be that it is refused; asks nobody."""
-        content = _content(plan, base)
+        content = _followed(plan, base).content
         if self._followed is not None and content == self._followed.content:
             return self.facts
         return self._remembered.get(content)
@@ -119,6 +139,8 @@ class FactsReader(QObject):
         """Ask again after a failure or a cancel, or to see whether a file is there now."""
         if (followed := self._followed) is not None and not self.asking:
             self._remembered.pop(followed.content, None)
+            if self.facts is not None and self.facts.refused:
+                self.facts = None
             self.error, self.withheld = "", not_allowed(followed.plan, followed.base)
             self._begin()
             self.changed.emit()
@@ -131,8 +153,25 @@ class FactsReader(QObject):
             inquiry.wait()
         self._leaving.clear()
 
+    def _past_of(self, followed: _Followed) -> PlanFacts:
+        """What was told last, as far as it comes from where the data and the model come from that are followed now."""
+        if self._followed is None:
+            return PlanFacts()
+        data, model = (old == new for old, new in zip(self._followed.sources, followed.sources, strict=True))
+        told = self.facts or PlanFacts()
+        return PlanFacts(
+            (told.data or self.past.data) if data else None, (told.model or self.past.model) if model else None
+        )
+
+    def _known_of(self, followed: _Followed) -> PlanFacts | None:
+        """What is known before anybody is asked; data that are the same are not asked for again."""
+        if (known := self._remembered.get(followed.content)) is not None:
+            return known
+        same = self._followed is not None and self._followed.of_data == followed.of_data
+        return PlanFacts(self.facts.data) if same and self.facts is not None and self.facts.data else None
+
     def _begin(self) -> None:
-        if not self.withheld:
+        if not self.withheld and not self.unnamed:
             self.waiting_for = BEGINNING
             self._patience.start()
 
@@ -196,6 +235,12 @@ class FactsReader(QObject):
                 self._remembered.pop(next(iter(self._remembered)))
 
 
-def _content(plan: Plan, base: Path) -> str:
-    """All that the facts depend on, as far as it is known before anybody is asked."""
-    return json.dumps([data_question(plan, base), model_question(plan, base, {})], sort_keys=True)
+def _followed(plan: Plan, base: Path) -> _Followed:
+    """The plan with all that its facts depend on, as far as it is known before anybody is asked."""
+    questions = data_question(plan, base), model_question(plan, base, {})
+    return _Followed(plan, base, *(json.dumps(each, sort_keys=True) for each in questions))
+
+
+def _is_unnamed(plan: Plan) -> bool:
+    """Whether a file, a folder or a function is still to be named."""
+    return "" in (plan.model.file, plan.model.python, plan.data.file, plan.data.folder, plan.data.python)

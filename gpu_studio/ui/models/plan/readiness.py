@@ -13,6 +13,7 @@ from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.runs.sources import ConsentProblem
 from gpu_studio.ui.models.devices.inventory import Inventory
 from gpu_studio.ui.models.plan.own_code import names_files, problems_of_files
+from gpu_studio.ui.models.plan.parts import mistakes
 from gpu_studio.ui.models.plan.plan_document import PlanDocument, folder_of
 from gpu_studio.ui.models.plan.plan_facts import FactsReader
 from gpu_studio.ui.units import plural
@@ -62,6 +63,8 @@ class Readiness(QObject):
             return "Looking at the machine…"
         if self.machine.simulated:
             return "This machine's cards are simulated, so nothing can be trained on them: start without --simulate."
+        if self.problems and not mistakes(self.problems):
+            return f"The plan is not complete yet: {self.problems[0]}"
         if self.problems:
             return f"The plan has {plural(len(self.problems), 'problem')}: {self.problems[0]}"
         return ""

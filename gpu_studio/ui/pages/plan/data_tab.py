@@ -49,7 +49,7 @@ SOURCES = {
 
 
 class DataTab(QWidget):
-    """`edited(Change)` is what the person wants. The preview stays while other data are asked for."""
+    """`edited(Change)` is what the person wants. The preview stays, greyed, while the same data are asked for again."""
 
     edited = Signal(object)
 
@@ -96,8 +96,10 @@ class DataTab(QWidget):
         error = facts.data_error if facts else ""
         self.bar.show_reader(self._reader, error, facts.advice if facts else (), known=data is not None)
         self._show_lines(data)
-        if data is not None or error:
-            self._show_preview(data)
+        known = data is not None or bool(error)
+        self._show_preview(data if known else self._reader.past.data)
+        for part in (self.pictures, self.table):
+            part.setEnabled(known)
 
     def _want_consent(self, path: Path) -> None:
         if self._reader is not None:

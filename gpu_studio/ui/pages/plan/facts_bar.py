@@ -39,6 +39,8 @@ class FactsBar(Note):
         elif reader.withheld:
             offer = "Allow…" if self._offers_consent else ""
             self._say(sentence(not_looked_into(reader.withheld)), "plain", offer)
+        elif reader.unnamed:
+            self._say(f"Nothing is known of {self._what} before every file is named.", "plain", "")
         elif reader.asking:
             waiting = reader.waiting_for or f"reading {self._what}"
             self._say(sentence(waiting).rstrip(".") + "…", "plain", "Cancel")

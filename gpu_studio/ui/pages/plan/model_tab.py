@@ -42,7 +42,7 @@ SOURCES = {
 
 
 class ModelTab(QWidget):
-    """`edited(Change)` is what the person wants. The table keeps its layers while others are asked for."""
+    """`edited(Change)` is what the person wants. The layers stay, greyed, while the same model is asked about again."""
 
     edited = Signal(object)
 
@@ -89,9 +89,7 @@ class ModelTab(QWidget):
         there = bool(model and model.graph)
         self.bar.show_reader(self._reader, error, advice if error else (), known=there)
         known = there or bool(error)
-        if known:
-            self._show_graph(facts.graph if facts else None)
-        # What stands there meanwhile is of the model before.
+        self._show_graph(facts.graph if facts and known else self._reader.past.graph)
         self.table.setEnabled(known)
         self.totals.setEnabled(known)
 

@@ -12,6 +12,7 @@ from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.ui.models.devices.checkup import Checkup
 from gpu_studio.ui.models.plan.concerns import Concern, Obstacles, warnings
 from gpu_studio.ui.models.plan.outlook import Prospect, facts, prospects
+from gpu_studio.ui.models.plan.parts import mistakes
 from gpu_studio.ui.models.plan.plan_facts import FactsReader
 from gpu_studio.ui.models.plan.plan_view import Change, PlanView
 from gpu_studio.ui.pages.plan.facts_bar import FactsBar
@@ -77,7 +78,7 @@ class OutlookCard(Card):
         if view is None:
             return
         standing = self._found.of(view)
-        self.heading.setText(_heading(len(view.problems)))
+        self.heading.setText(_heading(len(view.problems), len(mistakes(view.problems))))
         self.heading.setVisible(bool(standing))
         self.obstacles.show_concerns(standing)
         self.warnings.show_concerns(warnings(view, known, self._topology))
@@ -177,7 +178,9 @@ def _devices(view: PlanView, known: PlanFacts | None) -> tuple[Prospect, ...]:
     return prospects(view.plan, view.machine, predict(view.plan, view.machine, known))
 
 
-def _heading(count: int) -> str:
+def _heading(count: int, wrong: int) -> str:
+    if count and not wrong:
+        return "One thing is still to be named." if count == 1 else f"{plural(count, 'thing')} are still to be named."
     if count == 0:
         return ""
     return "One thing stands in the way." if count == 1 else f"{plural(count, 'thing')} stand in the way."

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from gpu_studio.plan import Problem
+from gpu_studio.plan.problems import Unnamed
 from gpu_studio.ui.models.plan.plan_view import Change, PlanView
 from gpu_studio.ui.pages.plan.form.field import AnyField, Edit
 from gpu_studio.ui.theme.tokens import GRID
@@ -61,8 +62,12 @@ class Row(QWidget):
         self.back.setVisible(not self.field.is_default(view.plan))
 
     def say(self, problems: tuple[Problem, ...]) -> None:
-        """Tell what is wrong, under the control; nothing takes no room."""
-        text = "\n".join(f"✘ {sentence(f'{each.received}: {each.advice}')}" for each in dict.fromkeys(problems))
+        """Tell what is wrong, under the control; nothing takes no room.
+
+        Of a field that waits for its first entry nothing is wrong: what to write there stands in it.
+        """
+        wrong = (each for each in dict.fromkeys(problems) if not isinstance(each, Unnamed))
+        text = "\n".join(f"✘ {sentence(f'{each.received}: {each.advice}')}" for each in wrong)
         if self.problem.text() != text:
             self.problem.setText(text)
         self.problem.setVisible(bool(text))
