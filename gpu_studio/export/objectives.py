@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from gpu_studio.export.facts import Facts
@@ -12,6 +12,7 @@ from gpu_studio.export.layout import call, listing, options
 from gpu_studio.export.literals import literal
 from gpu_studio.plan import Named
 from gpu_studio.plan.keras_names import AUTO_METRICS, LOSSES_OF, METRICS, keras_name, result_name
+from gpu_studio.plan.keras_options import is_of_class_1, takes_class
 
 _LOSS = """\
 def make_loss($parameters):
@@ -92,7 +93,7 @@ def metrics(facts: Facts) -> str:
         parameters=facts.found_later,
         make=listing("metrics = ", made, indent=4),
         lazy=_lazy(facts, fittings, chosen),
-        update=_update(facts, fittings),
+        update=_update(facts, fittings, _one_column(facts, names, chosen)),
     )
 
 
@@ -105,6 +106,8 @@ def _metric(facts: Facts, name: str, given: Mapping[str, Any]) -> str:
     fitting = METRIC_CLASSES[name]
     averaged = {"average": "macro"} if fitting.cls in ("F1Score", "FBetaScore") else {}
     arguments = _with_logits(facts, fitting, {**averaged, **given})
+    if takes_class(name, given) and facts.source.classes in (None, 2):
+        arguments.append(f"class_id={'1' if facts.source.classes else '1 if classes == 2 else None'}")
     return call("", f"keras.metrics.{fitting.cls}", [*arguments, f"name={literal(result_name(name))}"], indent=8)
 
 
@@ -124,7 +127,19 @@ def _predictions(facts: Facts, fitting: Fitting) -> str:
     return "keras.ops.softmax(outputs) if logits else outputs" if facts.from_file else "keras.ops.softmax(outputs)"
 
 
-def _update(facts: Facts, fittings: list[Fitting]) -> str:
+def _one_column(facts: Facts, names: Iterable[str], chosen: Iterable[Named]) -> frozenset[int]:
+    """The places of the metrics that are shown class 1 alone of two classes."""
+    if facts.source.task != "classes" or facts.source.classes not in (None, 2):
+        return frozenset()
+    pairs = enumerate(zip(names, chosen, strict=True))
+    return frozenset(
+        place
+        for place, (name, each) in pairs
+        if is_of_class_1(name, each.options) and not takes_class(name, each.options)
+    )
+
+
+def _update(facts: Facts, fittings: list[Fitting], one_column: Collection[int]) -> str:
     if not any(each.one_hot or each.probabilities for each in fittings):
         return _EACH
     lines = []
@@ -132,10 +147,21 @@ def _update(facts: Facts, fittings: list[Fitting]) -> str:
         lines.append(f"labels = keras.ops.one_hot(y, {facts.outputs})")
     if any(each.probabilities for each in fittings):
         lines.append(f"probabilities = {_predictions(facts, Fitting('', probabilities=True))}")
+    if one_column:
+        lines += _of_class_1(facts)
     for index, each in enumerate(fittings):
         seen = f"{'labels' if each.one_hot else 'y'}, {'probabilities' if each.probabilities else 'outputs'}"
-        lines.append(f"metrics[{index}].update_state({seen}, sample_weight=weight)")
+        shown = "*of_1" if index in one_column else seen
+        lines.append(f"metrics[{index}].update_state({shown}, sample_weight=weight)")
     return "\n".join(lines)
+
+
+def _of_class_1(facts: Facts) -> Iterator[str]:
+    yield "# The AUC of two classes is that of class 1."
+    if facts.source.classes is None:
+        yield "column = slice(1, 2) if classes == 2 else slice(None)"
+    column = "column" if facts.source.classes is None else "1:2"
+    yield f"of_1 = labels[:, {column}], probabilities[:, {column}]"
 
 
 def _lazy(facts: Facts, fittings: Iterable[Fitting], chosen: Iterable[Named]) -> str:

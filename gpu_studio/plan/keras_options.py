@@ -5,6 +5,8 @@ Keras checks their values; a test holds these names against the signatures of it
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from gpu_studio.plan.keras_names import LOSSES, METRICS, OPTIMIZERS, keras_name
 
 OF_ALL_OPTIMIZERS = (
@@ -106,3 +108,31 @@ def loss_options(name: str) -> tuple[str, ...]:
 def metric_options(name: str) -> tuple[str, ...]:
     """The options of a metric that a plan may give; () for `auto` and one that is not known."""
     return _METRICS.get(keras_name(name, METRICS) or "", ())
+
+
+_OF_ALL_CLASSES = {"multi_label", "num_labels", "label_weights"}
+"""Options of an AUC that speak of every class."""
+
+
+def is_of_class_1(metric: str, given: Collection[str]) -> bool:
+    """Whether a metric with the options `given` is that of class 1 alone where there are two classes.
+
+    Precision, recall and their like are, unless they are given a class, and so is the AUC. Counted over both classes,
+    each would be the accuracy: every sample that one class gains the other loses.
+    """
+    if keras_name(metric, METRICS) == "auc":
+        return not _OF_ALL_CLASSES.intersection(given)
+    return takes_class(metric, given)
+
+
+def takes_class(metric: str, given: Collection[str]) -> bool:
+    """Whether the metric has the option `class_id`, and the options `given` leave it open."""
+    return "class_id" in metric_options(metric) and "class_id" not in given
+
+
+def metric_help(name: str) -> str:
+    """What a person must know of a metric of classes to read its number; empty where its name says it."""
+    if is_of_class_1(name, ()):
+        other = "" if keras_name(name, METRICS) == "auc" else "; class_id chooses another"
+        return f"of two classes that of class 1, of more that of all together{other}"
+    return "the mean over all classes" if "average" in metric_options(name) else ""

@@ -110,6 +110,19 @@ def test_that_options_stand_there_as_literals():
     assert "keras.optimizers.SGD(learning_rate=0.001, momentum=0.9, nesterov=True)" in text
 
 
+def test_that_metrics_of_two_classes_are_those_of_class_1():
+    metrics = 'training.metrics=["auc", "recall", { name = "precision", class_id = 0 }]'
+    of_two, of_three = (
+        script("data.name=synthetic", f"data.options={{ classes = {classes} }}", metrics) for classes in (2, 3)
+    )
+    assert 'keras.metrics.Recall(class_id=1, name="recall")' in of_two
+    assert 'keras.metrics.Precision(class_id=0, name="precision")' in of_two
+    assert "of_1 = labels[:, 1:2], probabilities[:, 1:2]" in of_two
+    assert "metrics[0].update_state(*of_1, sample_weight=weight)" in of_two
+    assert 'keras.metrics.Recall(name="recall")' in of_three
+    assert "metrics[0].update_state(labels, probabilities, sample_weight=weight)" in of_three
+
+
 def test_that_a_plan_on_any_machine_gives_the_same_script_but_for_the_cards():
     settings_ = ("devices.carve=", 'devices.visible=["GPU:1"]')
     assert '"CUDA_VISIBLE_DEVICES"] = "1"' in script(*settings_)

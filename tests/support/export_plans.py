@@ -38,6 +38,11 @@ SETTINGS: dict[str, tuple[str, ...]] = {
         "training.loss.name=kl_divergence",
         "training.early_stopping.monitor=val_auc",
     ),
+    "two classes": (
+        "data.name=synthetic",
+        "data.options={ shape = [9], classes = 2 }",
+        'training.metrics=["auc", "precision", { name = "precision_at_recall", recall = 0.5 }]',
+    ),
     "line": (
         MIRRORED,
         "model.name=linear",
@@ -116,10 +121,10 @@ def plan_of(name: str) -> Plan:
     return small_plan(*SETTINGS[name])
 
 
-def token_file(folder: Path) -> Path:
+def token_file(folder: Path, classes: int = 3) -> Path:
     """An `.npz` file with token ids and a test split of its own."""
     generator = np.random.default_rng(3)
-    x, y = generator.integers(0, 20, (140, 6)), np.arange(140) % 3
+    x, y = generator.integers(0, 20, (140, 6)), np.arange(140) % classes
     x[:, 0] = y  # something to learn
     path = folder / "tokens.npz"
     np.savez(path, x_train=x[:110], y_train=y[:110], x_test=x[110:], y_test=y[110:])

@@ -89,6 +89,51 @@ def test_that_what_replicas_add_to_any_metric_can_be_summed(dataset):
         assert float(metric.stateless_result(joint)) == pytest.approx(whole, rel=1e-4, abs=1e-6), metric.name
 
 
+RARE = made_data.classes((8,), 2, samples=400)
+IS_RARE = (np.random.default_rng(2).random(400) < 0.06).astype(np.int32)
+RARE_LOGITS = np.random.default_rng(3).normal(size=(400, 2)).astype(np.float32) + [[0.9, 1.2]] * IS_RARE[:, None]
+RARE_LOGITS = RARE_LOGITS.astype(np.float32) + np.float32([1.5, 0])
+SHARE = 1 / (1 + np.exp(RARE_LOGITS[:, 0] - RARE_LOGITS[:, 1]))
+
+
+def by_hand() -> dict[str, float]:
+    """Precision and recall of class 1, and the share of pairs that its score puts in order."""
+    said, is_so = SHARE > 0.5, IS_RARE == 1
+    pairs = SHARE[is_so][:, None] - SHARE[~is_so][None, :]
+    return {
+        "precision": (said & is_so).sum() / said.sum(),
+        "recall": (said & is_so).sum() / is_so.sum(),
+        "auc": ((pairs > 0) + (pairs == 0) / 2).mean(),
+    }
+
+
+@pytest.mark.parametrize("last", [None, "softmax"])
+def test_that_precision_recall_and_auc_of_two_classes_are_those_of_class_1(last):
+    import keras
+
+    outputs = RARE_LOGITS if last is None else np.stack([1 - SHARE, SHARE], axis=1).astype(np.float32)
+    for metric in metrics_of("precision", "recall", "auc", dataset=RARE, last=last):
+        got = result(metric, IS_RARE, outputs)
+        assert got == pytest.approx(by_hand()[metric.name], abs=5e-3), metric.name
+        binary = {"precision": keras.metrics.Precision, "recall": keras.metrics.Recall, "auc": keras.metrics.AUC}
+        assert got == pytest.approx(result(binary[metric.name](), IS_RARE, SHARE), rel=1e-6), metric.name
+
+
+def test_that_pairs_of_two_metrics_of_two_classes_are_those_of_class_1():
+    import keras
+
+    for name, needed in NEEDED.items():
+        (metric,) = metrics_of(Named(name, needed), dataset=RARE)
+        binary = type(metric).__mro__[1](**needed)
+        assert isinstance(binary, keras.metrics.Metric)
+        assert result(metric, IS_RARE, RARE_LOGITS) == pytest.approx(result(binary, IS_RARE, SHARE), rel=1e-6), name
+
+
+def test_that_a_class_can_be_chosen():
+    (of_0,) = metrics_of(Named("recall", {"class_id": 0}), dataset=RARE)
+    assert result(of_0, IS_RARE, RARE_LOGITS) == pytest.approx((SHARE[IS_RARE == 0] < 0.5).mean(), rel=1e-6)
+
+
 def test_that_names_are_keras_names_without_a_running_number():
     wanted = [Named("AUC"), Named("F1Score"), Named("PrecisionAtRecall", {"recall": 0.5}), Named("acc")]
     for _ in range(2):

@@ -178,6 +178,16 @@ def test_that_the_loss_and_its_options_are_chosen(tab, held, qtbot) -> None:
     assert held.plan.training.loss == Named("categorical_crossentropy", {"label_smoothing": 0.1})
 
 
+def test_that_it_is_told_of_which_class_a_metric_of_two_is(tab, held) -> None:
+    held.show(replace(a_plan(), training=Training(metrics=(Named("recall"), Named("f1_score"), Named("accuracy")))))
+    hints = [each.row.hint.text() for each in tab.loss.metrics.metrics]
+    assert hints == [
+        "of two classes that of class 1, of more that of all together; class_id chooses another",
+        "the mean over all classes",
+        "",
+    ]
+
+
 def test_that_metrics_are_added_chosen_given_options_and_removed(tab, held, qtbot) -> None:
     metrics = tab.loss.metrics
     click(qtbot, metrics.add_button)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import keras
 
 from gpu_studio.plan.keras_names import AUTO_METRICS, METRICS, METRICS_OF, result_name
+from gpu_studio.plan.keras_options import is_of_class_1, takes_class
 from gpu_studio.plan.values import Named, Training
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import PlanRefused
@@ -41,9 +43,10 @@ def make_metrics(training: Training, dataset: Dataset, model: keras.Model) -> li
     """New keras.metrics.Metric objects, one for each that the plan names; each takes (targets, outputs, sample_weight).
 
     "auto" is "accuracy" for classes and "mean_absolute_error" for values; "accuracy" is the share of samples whose
-    largest output is their class. What wants one-hot labels or probabilities gets them. Metrics are named as Keras
-    names them, without its running numbers. Raises PlanRefused for a metric that does not fit the data's task, one
-    that is named twice, unknown options and wrong values.
+    largest output is their class. Precision, recall and AUC of two classes are those of class 1. What wants one-hot
+    labels or probabilities gets them. Metrics are named as Keras names them, without its running numbers. Raises
+    PlanRefused for a metric that does not fit the data's task, one that is named twice, unknown options and wrong
+    values.
     """
     meeting = Meeting.of(dataset, model)
     metrics = [_metric(index, named, dataset, meeting) for index, named in enumerate(training.metrics)]
@@ -57,16 +60,20 @@ def _metric(index: int, named: Named, dataset: Dataset, meeting: Meeting) -> Any
     field = f"training.metrics[{index}]"
     name = _name(f"{field}.name", named, dataset)
     factory, wants = keras_class(keras.metrics, _CLASSES.get(name, name)), _WANTS.get(name, Wants())
-    fixed: dict[str, Any] = {"name": result_name(name)}
-    defaults: dict[str, Any] = {}
     takes = parameters(factory)
+    by_class = takes_class(name, named.options)
+    if is_of_class_1(name, named.options) and not by_class:
+        wants = replace(wants, class_1=True)
+    fixed: dict[str, Any] = {"name": result_name(name)}
     if "from_logits" in takes and wants.probabilities:
         fixed["from_logits"] = False
-    elif "from_logits" in takes:
-        defaults["from_logits"] = meeting.logits
-    if "average" in takes:
-        defaults["average"] = "macro"  # Keras' own default gives one number a class
-    options = {**defaults, **named.options}
+    defaults = {
+        "from_logits": meeting.logits,
+        "average": "macro",  # Keras' own default gives one number a class
+        "class_id": 1 if by_class and meeting.classes == 2 else None,
+    }
+    wanted = {key: value for key, value in defaults.items() if key in takes and key not in fixed and value is not None}
+    options = {**wanted, **named.options}
     return construct(f"{field}.options", name, _adapted(factory, meeting, wants), options, fixed)
 
 

@@ -21,10 +21,14 @@ _NEAR = 1e-2
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """What a class of Keras' takes: `one_hot` labels instead of ids; `probabilities` instead of scores."""
+    """What a class of Keras' takes: `one_hot` labels instead of ids; `probabilities` instead of scores.
+
+    Where there are two classes, it may want the column of `class_1` alone.
+    """
 
     one_hot: bool = False
     probabilities: bool = False
+    class_1: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +45,17 @@ class Meeting:
 
     def labels(self, wants: Wants, targets: Any) -> Any:
         """Targets as wanted: class ids (batch,), one-hot labels (batch, classes), or values (batch, 1)."""
-        return keras.ops.one_hot(targets, self.classes, dtype="float32") if wants.one_hot else targets
+        if not wants.one_hot:
+            return targets
+        return self._columns(wants, keras.ops.one_hot(targets, self.classes, dtype="float32"))
 
     def predictions(self, wants: Wants, outputs: Any) -> Any:
         """Outputs in float32, as wanted: probabilities by a softmax, or as they are."""
         outputs = keras.ops.cast(outputs, "float32")
-        return keras.ops.softmax(outputs) if wants.probabilities and self.logits else outputs
+        return self._columns(wants, keras.ops.softmax(outputs) if wants.probabilities and self.logits else outputs)
+
+    def _columns(self, wants: Wants, of_all: Any) -> Any:
+        return of_all[:, 1:2] if wants.class_1 and self.classes == 2 else of_all
 
 
 def ends_in_logits(model: keras.Model, dataset: Dataset) -> bool:

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from gpu_studio.plan.keras_names import LOSSES, METRICS
-from gpu_studio.plan.keras_options import loss_options, metric_options
+from gpu_studio.plan.keras_options import loss_options, metric_help, metric_options
 from gpu_studio.ui.models.plan.edits.training import add_metric, remove_metric, set_loss, set_metric
 from gpu_studio.ui.models.plan.plan_view import Change, PlanView
 from gpu_studio.ui.pages.plan.form.field import Field
@@ -59,7 +59,8 @@ class MetricForm(Form):
             write=lambda plan, chosen: set_metric(plan, index, chosen),
             exact=(path,),
         )
-        self.row = self.add(field, Choice(name, METRICS), width=NAME)
+        tips = {each: tip for each in METRICS if (tip := metric_help(each))}
+        self.row = self.add(field, Choice(name, METRICS, tips=tips), width=NAME)
         remove = Button("Remove", "quiet", small=True)
         remove.setAccessibleName(f"remove {name}")
         remove.clicked.connect(self._remove)
@@ -70,7 +71,9 @@ class MetricForm(Form):
     def show_view(self, view: PlanView) -> None:
         """Show the metric, which the plan must have."""
         super().show_view(view)
-        self.options.show_options(view, metric_options(view.plan.training.metrics[self.index].name))
+        name = view.plan.training.metrics[self.index].name
+        self.row.hint.setText(metric_help(name))
+        self.options.show_options(view, metric_options(name))
 
     def _remove(self) -> None:
         self.edited.emit(Change(partial(remove_metric, index=self.index), f"remove metric {self.index + 1}"))
