@@ -98,6 +98,15 @@ def test_that_what_is_allowed_is_listed_with_what_became_of_it(gpu_studio, file,
     assert [each["may_run"] for each in document["allowed"]] == [False, False, True, True]
 
 
+def test_that_allowances_with_impossible_names_are_listed_as_gone(gpu_studio, file) -> None:
+    consent.allow_file(file, CODE)
+    kept = consent.allowances_file()
+    kept.write_text(kept.read_text().replace(file.name, "a\\u0000b.py"))
+    answer = gpu_studio("code", "list")
+    assert answer.code == 0
+    assert answer.out.splitlines()[1].endswith("is gone")
+
+
 def test_that_nothing_is_allowed_where_one_of_several_cannot_be(gpu_studio, file, tmp_path) -> None:
     (tmp_path / "note.txt").touch()
     for other, why in (("note.txt", "is no Python file"), ("model.py", f"did you mean {file}?"), ("x.py", "no file")):

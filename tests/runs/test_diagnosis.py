@@ -98,3 +98,11 @@ def test_that_bytes_which_are_no_text_do_no_harm(lost):
     run = lost("")
     run.log_file.write_bytes(b"\xff\xfe\nFatal Python error: Bus error\n\xff")
     assert "bus error" in explain(run).message
+
+
+def test_that_too_little_memory_to_load_a_library_is_no_missing_library(ended):
+    run = ended("--vanish-at", "3").directory
+    run.log_file.write_text("ImportError: libtensorflow_cc.so.2: failed to map segment from shared object\n")
+    why = explain(run)
+    assert why.message.startswith("There was not enough memory to load a library: libtensorflow_cc.so.2")
+    assert "ulimit -v" in " ".join(why.suggestions)

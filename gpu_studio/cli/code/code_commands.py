@@ -109,7 +109,7 @@ def _documents(known: Allowances) -> list[dict[str, Any]]:
 def _of_file(path: Path, digest: str) -> dict[str, Any]:
     try:
         said = standing(path, read_code(path))
-    except OSError:
+    except (OSError, ValueError):  # a name that was tampered with may be none that a file can have
         said = Standing.NEW
     document = {"path": str(path), "kind": "file", "sha256": digest, "may_run": said is Standing.ALLOWED}
     return {**document, "words": _WORDS[said]}

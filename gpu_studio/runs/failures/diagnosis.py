@@ -20,6 +20,7 @@ from gpu_studio.runs.failures.evidence import (
 )
 from gpu_studio.runs.failures.explanation import DMESG, DRIVER, SMALLER
 from gpu_studio.runs.failures.explanation import Explanation as Explanation
+from gpu_studio.runs.failures.failure_texts import NO_ROOM_TO_LOAD, ROOM_TO_LOAD
 from gpu_studio.runs.files import last_lines
 from gpu_studio.runs.state import state_of, terminal_event
 
@@ -70,6 +71,11 @@ _TRACES = (
         "Install a TensorFlow built for this processor.",
     ),
     _trace(r"^Fatal Python error: (?P<what>.+)$", "The Python interpreter gave up: {what}{where}."),
+    _trace(
+        rf"^(?:\w+\.)*ImportError: (?P<what>.*(?:{NO_ROOM_TO_LOAD}).*)$",
+        "There was not enough memory to load a library: {what}.",
+        *ROOM_TO_LOAD,
+    ),
     _trace(
         r"^(?:\w+\.)*(?P<what>ModuleNotFoundError: .+|ImportError: .+)$",
         "The trainer could not start: {what}",

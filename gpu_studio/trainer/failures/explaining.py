@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Sequence
 
 from gpu_studio.runs.events import Failed
+from gpu_studio.runs.failures.failure_texts import NO_ROOM_TO_LOAD, ROOM_TO_LOAD
 from gpu_studio.runs.failures.full_disk import ADVICE, refusal_of_disk
 from gpu_studio.runs.failures.lost_device import lost_device_in
 from gpu_studio.trainer.errors import NotFiniteError, TrainerError, UserCodeError
@@ -72,6 +73,8 @@ def _plain(error: BaseException) -> tuple[str, str, Sequence[str]]:
     if isinstance(error, OSError):
         advice = ("Look whether the disk is full, and whether the files can be read.",)
         return "system", f"The system refused: {error}.", advice
+    if isinstance(error, ImportError) and re.search(NO_ROOM_TO_LOAD, str(error)):
+        return "host_memory", f"There was not enough memory to load a library: {error}.", ROOM_TO_LOAD
     if isinstance(error, ImportError):
         advice = ("Install what is missing into the Python that trains.",)
         return "import", f"The trainer could not start: {error}.", advice

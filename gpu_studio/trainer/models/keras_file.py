@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 
 import keras
 
+from gpu_studio.plan.problems import printable
 from gpu_studio.runs.failures.nearest_file import hint
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError
 from gpu_studio.trainer.models.meeting import check_meeting
 
+_LAMBDA = "Requested the deserialization of a"
+"""How Keras 3 begins where its safe mode refuses a `Lambda` layer, or a lambda anywhere else."""
+_INNERMOST = "Exception encountered:"
+_OBJECTS = re.compile(
+    r"^A total of \d+ objects could not be loaded\. Example error message for object (.+?):\s+(.+)", re.S
+)
+_ARRAYS = re.compile(r"\s*Target variable: .*", re.S)
+_LONGEST = 300
 _SAVE = "Save the whole model with model.save('model.keras') in Keras 3."
 
 
@@ -39,17 +49,28 @@ def _loaded(path: Path) -> keras.Model:
 
 
 def _refused(path: Path, error: Exception) -> ModelError:
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    if "lambda" in str(error).lower():
+    if str(error).startswith(_LAMBDA):
         return ModelError(
             f"{path.name} holds a Lambda layer, Python code that would run when loaded; Keras' safe mode refuses it.",
             ["Replace Lambda layers by Keras' own layers or keras.ops and save the model again."],
         )
     return ModelError(
-        f"Keras cannot load {path.name}: {reason}",
+        f"Keras cannot load {path.name}: {_reason(error)}",
         [
             _SAVE,
             "Layers of your own classes cannot be loaded: their code is not in the file.",
             "The file may be damaged.",
         ],
     )
+
+
+def _reason(error: Exception) -> str:
+    """What Keras stumbled over: the innermost of the errors that its message holds, without configurations and arrays."""
+    message = str(error)
+    if _INNERMOST in message:
+        message = message.rpartition(_INNERMOST)[2]
+    elif objects := _OBJECTS.match(message):
+        message = f"{objects[1]}: {_ARRAYS.sub('', objects[2])}"
+    words = printable(" ".join(message.split()))
+    cut = words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
+    return cut or type(error).__name__

@@ -123,6 +123,15 @@ def test_that_a_card_that_fails_is_told_as_that_with_the_others_to_go_on_with(te
     assert [mend.value for mend in failed.mends] == ([["GPU:0"]] if device else [])
 
 
+def test_that_too_little_memory_to_load_a_library_is_no_missing_library() -> None:
+    failed = explain(ImportError("libtensorflow_cc.so.2: failed to map segment from shared object"))
+    assert (failed.kind, failed.message.partition(":")[0]) == (
+        "host_memory",
+        "There was not enough memory to load a library",
+    )
+    assert "ulimit -v" in failed.suggestions[0]
+
+
 def test_that_a_module_that_is_missing_is_named() -> None:
     failed = explain(ModuleNotFoundError("No module named 'einops'"))
     assert (failed.kind, failed.message) == ("import", "The trainer could not start: No module named 'einops'.")

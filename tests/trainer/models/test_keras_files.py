@@ -97,18 +97,43 @@ def test_that_python_code_in_a_file_is_refused_and_never_run(saved, tmp_path):
     assert Path(canary).exists(), "the canary would have sung"
 
 
-def test_that_a_layer_of_ones_own_class_is_refused_in_words(saved):
-    path = saved(two_layers())
+def tampered(path: Path, change) -> Path:
+    """The file with its configuration of the layers changed."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     config = json.loads(members["config.json"])
-    config["config"]["layers"][1].update(class_name="MyDense", module="my.models", registered_name="MyDense")
+    change(config["config"]["layers"])
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in (members | {"config.json": json.dumps(config).encode()}).items():
             archive.writestr(name, content)
-    with pytest.raises(ModelError, match=r"Keras cannot load own\.keras") as refused:
-        loaded(path)
+    return path
+
+
+def test_that_a_layer_of_ones_own_class_is_refused_in_words(saved):
+    def own_class(layers):
+        layers[1].update(class_name="MyDense", module="my.models", registered_name="MyDense")
+
+    with pytest.raises(ModelError, match=r"Keras cannot load own\.keras: Could not locate class 'MyDense'") as refused:
+        loaded(tampered(saved(two_layers()), own_class))
     assert any("code is not in the file" in suggestion for suggestion in refused.value.suggestions)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"units": 0}, "expected a positive integer. Received: units=0"),
+        ({"bogus": 7}, "Unrecognized keyword arguments passed to Dense: {'bogus': 7}"),
+        ({"units": 7, "name": "lambda_\x1b[31mnet"}, r"variable.shape=(5, 7), Received: value.shape=(5, 3)."),
+    ],
+)
+def test_that_what_keras_stumbled_over_is_told_and_not_its_first_line(saved, options, reason):
+    path = tampered(saved(two_layers()), lambda layers: layers[2]["config"].update(options))
+    with pytest.raises(ModelError) as refused:
+        loaded(path)
+    assert refused.value.message.startswith("Keras cannot load own.keras: ")
+    assert reason in refused.value.message
+    assert refused.value.message.isprintable()
+    assert "Lambda layer" not in refused.value.message
 
 
 def test_that_a_missing_file_is_named(tmp_path):
