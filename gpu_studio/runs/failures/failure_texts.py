@@ -19,7 +19,7 @@ _HARMLESS = "is not a failure"
 # What stands in brackets without `node` only waited for the operation that failed.
 _NODES = re.compile(r"\{\{node ([^}]+)\}\}|Detected at node '?([^'\s]+)")
 NO_ROOM_TO_LOAD = r"failed to map segment|[Cc]annot allocate memory"
-"""What the dynamic linker says where there is no memory, or too little allowed, for a library: no library is missing."""
+"""What the dynamic linker says where a library finds no memory, or too little is allowed: none is missing."""
 ROOM_TO_LOAD = ("Close other programs, or raise the limit that `ulimit -v` shows.",)
 _COPY = re.compile(r"_\d+$")
 

@@ -65,7 +65,7 @@ def _refused(path: Path, error: Exception) -> ModelError:
 
 
 def _reason(error: Exception) -> str:
-    """What Keras stumbled over: the innermost of the errors that its message holds, without configurations and arrays."""
+    """What Keras stumbled over: the innermost of the errors in its message, without configurations and arrays."""
     message = str(error)
     if _INNERMOST in message:
         message = message.rpartition(_INNERMOST)[2]
