@@ -6,12 +6,13 @@ from pathlib import Path
 
 from gpu_studio import hardware
 from gpu_studio.cli.output import RefusedError
+from gpu_studio.hardware.asking import COMMAND, WITH_USERS
 from gpu_studio.plan import Machine
 
 
-def this_machine() -> Machine:
-    """Ask this machine what it has."""
-    return hardware.inventory()
+def this_machine(*, users: bool = False) -> Machine:
+    """Ask this machine what it has, and if `users` are asked for, who holds the memory of its cards."""
+    return hardware.inventory(command=WITH_USERS if users else COMMAND)
 
 
 def described_machine(path: Path) -> Machine:

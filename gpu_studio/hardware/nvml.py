@@ -160,12 +160,13 @@ def cards(
 def _facts(handle: Any, bus_id: str, more: Callable[[Any], dict[str, Any]] | None) -> dict[str, Any]:
     """One card in the words of `gpu_studio.plan.Card`, less its index."""
     if isinstance(handle, Unknown):
-        return {"uuid": "", "name": NAMELESS, "bus_id": bus_id, "why_unknown": handle.why}
+        return {"uuid": "", "name": NAMELESS, "bus_id": bus_id, "lost": True, "why_unknown": handle.why}
     return {
         "uuid": _or(ask(pynvml.nvmlDeviceGetUUID, handle), ""),
         "name": _or(ask(pynvml.nvmlDeviceGetName, handle), NAMELESS),
         "bus_id": bus_id or _or(ask(_bus_id, handle), ""),
         **_memory(handle),
+        **_known(handle),
         **(more(handle) if more else {}),
     }
 
@@ -173,6 +174,14 @@ def _facts(handle: Any, bus_id: str, more: Callable[[Any], dict[str, Any]] | Non
 def _bus_id(handle: Any) -> str:
     bus_id = pynvml.nvmlDeviceGetPciInfo(handle).busId
     return plain_bus_id(bus_id.decode("ascii") if isinstance(bus_id, bytes) else bus_id)
+
+
+def _known(handle: Any) -> dict[str, Any]:
+    """What need not be known: it is left out where the driver does not tell."""
+    capability = ask(pynvml.nvmlDeviceGetCudaComputeCapability, handle)
+    rates = ask(pynvml.nvmlDeviceGetUtilizationRates, handle)
+    told = {} if isinstance(capability, Unknown) else {"compute_capability": "{}.{}".format(*capability)}
+    return told if isinstance(rates, Unknown) else told | {"utilisation_percent": rates.gpu}
 
 
 def _memory(handle: Any) -> dict[str, Any]:

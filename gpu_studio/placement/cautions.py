@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from functools import partial
+from itertools import islice
 
 from gpu_studio.placement.memory import DeviceMemory, predict
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.placement.work_words import flops_in_words
-from gpu_studio.plan import MIB, Machine, Plan, replica_count
+from gpu_studio.plan import MIB, Machine, Plan, logical_devices, replica_count
+from gpu_studio.plan.card_memory import by_room, now_mib
 from gpu_studio.plan.cautions import checked, on_one
 from gpu_studio.plan.gradients import holding
+from gpu_studio.plan.hiding import only_on
+from gpu_studio.plan.holders import amount, held_by
 from gpu_studio.plan.mending import Caution, Mend, changing
 from gpu_studio.plan.problems import listed
 from gpu_studio.plan.rules.distribution_rules import SPREADING
 
+TOO_MUCH = "too much memory"
 LITTLE_WORK_FLOPS = 1e9
 """A replica's step below this takes a card less than a millisecond (at 1 TFLOP/s, which every card that TensorFlow
 supports exceeds): about what starting the step and summing the gradients take."""
@@ -49,11 +55,41 @@ def too_much_memory(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[
     """A step that takes more than a device has."""
     over = [each for each in predict(plan, machine, facts) if each.fits is False]
     if over:
-        most = max(over, key=lambda each: each.total - (each.limit_bytes or 0))
-        text = f"A step needs {_mib(most.total)} on {most.device}, and {_mib(most.limit_bytes or 0)} are there."
+        most = max(over, key=lambda each: each.total - (each.room_bytes or 0))
         others = f" The same on {listed(each.device for each in over if each is not most)}." if len(over) > 1 else ""
-        why = f"The run would end for want of memory.{others}"
-        yield Caution("too much memory", text, why, _smaller_batch(plan, machine, facts))
+        why = f"{_why_so_little(most, plan, machine)}The run would end for want of memory.{others}"
+        ways = (*_elsewhere(plan, machine, facts), _smaller_batch(plan, machine, facts))
+        caution = Caution(TOO_MUCH, _too_much(most), why, waits=all(each.waits for each in over))
+        yield caution.with_ways([way for way in ways if way is not None])
+
+
+def _too_much(memory: DeviceMemory) -> str:
+    there = "are free now" if memory.waits else "are there"
+    return f"A step needs {amount(memory.total)} on {memory.device}, and {amount(memory.room_bytes or 0)} {there}."
+
+
+def _why_so_little(memory: DeviceMemory, plan: Plan, machine: Machine) -> str:
+    """Who holds the rest of the card, where that is the reason."""
+    if not memory.waits:
+        return ""
+    physical = next(each.physical for each in logical_devices(plan, machine) if each.name == memory.device)
+    card = machine.card(physical)
+    if card is None or not card.used_mib or card.free_mib is None:
+        return ""
+    kept = card.free_mib - (now_mib(card, carved=bool(plan.devices.carve)) or 0)
+    holders = held_by(card.users) or f"held by others ({amount(card.used_mib * MIB)})"
+    left = f"{amount(card.free_mib * MIB)} are left, of which CUDA and its libraries get {amount(kept * MIB)}"
+    return f"{card.title} is {holders}: {left}. "
+
+
+def _elsewhere(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Mend]:
+    """The one device of the plan on another card, that with the most room, if it fits there."""
+    if len(holding(plan, machine)) != 1 or plan.distribution.strategy not in ("none", "one_device"):
+        return
+    ways = [(card, only_on(card, plan)) for card in by_room(machine.cards)]
+    fitting = ((card, way) for card, way in ways if _fits(predict(way, machine, facts)))
+    for card, _ in islice(fitting, 1):
+        yield Mend(f"Use {card.title}", partial(only_on, card))
 
 
 def few_samples(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
@@ -130,7 +166,3 @@ def _replicas(plan: Plan, machine: Machine) -> int:
 def _global(plan: Plan, count: int) -> int:
     training = plan.training
     return training.batch_size * count if training.batch_scope == "replica" else training.batch_size
-
-
-def _mib(count: int) -> str:
-    return f"{count / MIB:,.0f} MiB"

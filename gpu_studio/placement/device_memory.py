@@ -19,8 +19,9 @@ class DeviceMemory:
 
     Each part is the most that it takes by itself; `total` is the most that all take at once. The sum of the parts can
     be larger than it, because gradients come while activations go. `other` is what else there is at the fullest moment:
-    the batch itself, and what operations need for a moment. `limit_bytes` is what TensorFlow may take there: a slice's
-    limit, or the card's usable memory; None on a CPU or where it is unknown.
+    the batch itself, and what operations need for a moment. `limit_bytes` is the most that TensorFlow may take there: a
+    slice's limit, or what it gives itself of a card that nobody else uses. `free_bytes` is what of that it would get
+    now, beside those who hold memory of the card. Both are None on a CPU or where they are unknown.
     """
 
     device: str
@@ -32,6 +33,7 @@ class DeviceMemory:
     total: int = 0
     total_formula: str = ""
     limit_bytes: int | None = None
+    free_bytes: int | None = None
 
     @property
     def parts(self) -> tuple[tuple[str, Part], ...]:
@@ -41,12 +43,22 @@ class DeviceMemory:
 
     @property
     def fits(self) -> bool | None:
-        """Whether the total stays within the limit; None if there is no limit."""
-        return None if self.limit_bytes is None else self.total <= self.limit_bytes
+        """Whether the total stays within what can be had now; None if that is not known, or without a limit."""
+        return None if self.room_bytes is None else self.total <= self.room_bytes
 
-    def within(self, limit_bytes: int | None) -> DeviceMemory:
-        """The same on a device with this limit."""
-        return replace(self, limit_bytes=limit_bytes)
+    @property
+    def room_bytes(self) -> int | None:
+        """What can be had now: the less of the limit and of what is free, as far as they are known."""
+        return min((each for each in (self.limit_bytes, self.free_bytes) if each is not None), default=None)
+
+    @property
+    def waits(self) -> bool:
+        """Whether the total would fit once those who hold the card's memory have ended, and does not now."""
+        return self.fits is False and (self.limit_bytes is None or self.total <= self.limit_bytes)
+
+    def within(self, limit_bytes: int | None, free_bytes: int | None = None) -> DeviceMemory:
+        """The same on a device with this limit, of which so much is free."""
+        return replace(self, limit_bytes=limit_bytes, free_bytes=free_bytes)
 
 
 def with_total(memory: DeviceMemory, total: int, words: str) -> DeviceMemory:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from gpu_studio.placement.device_memory import DeviceMemory, Part, measured_too
 from gpu_studio.placement.memory_placed import placed_memory
 from gpu_studio.placement.memory_replicated import central_memory, mirrored_memory, single_memory
-from gpu_studio.placement.places import limit_bytes
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
-from gpu_studio.plan import LogicalDevice, Machine, Plan, logical_devices, replicas, shares_of
+from gpu_studio.plan import MIB, Machine, Plan, logical_devices, replicas, shares_of
+from gpu_studio.plan.card_memory import Room, rooms
 
 __all__ = ["DeviceMemory", "Part", "predict"]
 
@@ -26,7 +26,11 @@ def predict(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[DeviceMemor
     taken = _taken(plan, machine, facts.model)
     logical = logical_devices(plan, machine)
     told = {name: measured_too(memory, _factor(name, facts.model)) for name, memory in taken.items()}
-    return tuple(_limited(told.get(each.name, DeviceMemory(each.name)), each, machine) for each in logical)
+    memories = [told.get(each.name, DeviceMemory(each.name)) for each in logical]
+    # Those that take part take their slices; the others leave theirs.
+    first = sorted(zip(memories, logical, strict=True), key=lambda pair: not pair[0].total)
+    known = rooms((device for _, device in first), machine)
+    return tuple(memory.within(*_bytes(known[memory.device])) for memory in memories)
 
 
 def _factor(device: str, model: ModelFacts) -> float | None:
@@ -48,5 +52,6 @@ def _taken(plan: Plan, machine: Machine, model: ModelFacts) -> dict[str, DeviceM
     return mirrored_memory(each, plan.distribution.all_reduce, model)
 
 
-def _limited(memory: DeviceMemory, device: LogicalDevice, machine: Machine) -> DeviceMemory:
-    return memory.within(limit_bytes(device, machine))
+def _bytes(room: Room) -> tuple[int | None, int | None]:
+    most, now = (None if mib is None else mib * MIB for mib in (room.most_mib, room.now_mib))
+    return most, now

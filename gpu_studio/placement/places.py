@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from gpu_studio.placement.work import Device
 from gpu_studio.plan import MIB, LogicalDevice, Machine, Plan, logical_devices
+from gpu_studio.plan.card_memory import rooms
 from gpu_studio.plan.logical import default_devices
 
 THREADS = "TF_NUM_INTRAOP_THREADS"
@@ -32,18 +33,20 @@ def places(devices: Sequence[LogicalDevice], machine: Machine, bandwidths: Mappi
     Between the slices of one physical device, and between logical CPUs, tensors are handed over by reference, however
     large they are: what is not in `bandwidths` takes no time.
     """
-    return [
-        Device(device.name, limit_bytes(device, machine), bandwidths.get(device.physical, math.inf))
-        for device in devices
-    ]
+    limits = limits_bytes(devices, machine)
+    return [Device(each.name, limits[each.name], bandwidths.get(each.physical, math.inf)) for each in devices]
 
 
-def limit_bytes(device: LogicalDevice, machine: Machine) -> int | None:
-    """What TensorFlow may hold on the device, in bytes: its slice, else what the card has free; None on a CPU."""
-    if device.limit_mib is not None:
-        return device.limit_mib * MIB
-    card = machine.card(device.physical)
-    return None if card is None or card.usable_mib is None else card.usable_mib * MIB
+def most_bytes(devices: Sequence[LogicalDevice], machine: Machine) -> dict[str, int | None]:
+    """What TensorFlow can hold on each device once nobody else is on its card, in bytes; None as in `limits_bytes`."""
+    known = {name: room.most_mib for name, room in rooms(devices, machine).items()}
+    return {name: None if mib is None else mib * MIB for name, mib in known.items()}
+
+
+def limits_bytes(devices: Sequence[LogicalDevice], machine: Machine) -> dict[str, int | None]:
+    """What TensorFlow can hold now on each device that takes part, in bytes; None on a CPU, or if it is unknown."""
+    known = {name: room.mib for name, room in rooms(devices, machine).items()}
+    return {name: None if mib is None else mib * MIB for name, mib in known.items()}
 
 
 def workers(devices: Sequence[LogicalDevice], machine: Machine, threads_per_operation: int = 0) -> int:

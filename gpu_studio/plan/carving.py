@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpu_studio.plan.card_memory import OUTSIDE_MIB
 from gpu_studio.plan.logical import CPU
 from gpu_studio.plan.machine import Card, Machine
 from gpu_studio.plan.rules.device_rules import LEAST_MIB
-from gpu_studio.plan.starter import OUTSIDE_MIB, STEP_MIB
+from gpu_studio.plan.starter import STEP_MIB
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,11 +38,12 @@ def on_one(plan: Plan, machine: Machine) -> Mend:
 
 
 def _checked(caution: Caution, plan: Plan, machine: Machine, find: Find, before: int) -> Caution:
-    if caution.mend is None:
-        return caution
-    mended = caution.mend.make(plan)
-    stands = any(each.name == caution.name for each in find(mended))
-    return replace(caution, mend=None) if stands or len(validate(mended, machine)) > before else caution
+    def mends(mend: Mend) -> bool:
+        mended = mend.make(plan)
+        stands = any(each.name == caution.name for each in find(mended))
+        return not stands and len(validate(mended, machine)) <= before
+
+    return caution.with_ways([mend for mend in caution.ways if mends(mend)])
 
 
 def one_replica(plan: Plan, machine: Machine) -> Iterator[Caution]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from gpu_studio.plan.logical import CPU, LogicalDevice, logical_devices, physical_name, replicas, visible_cards
-from gpu_studio.plan.machine import Machine
+from gpu_studio.plan.machine import UUID_PREFIX, Card, Machine
 from gpu_studio.plan.values import Distribution, Plan
 
 
@@ -28,6 +28,14 @@ def only_used(plan: Plan, machine: Machine) -> Plan:
     changed = replace(plan, devices=replace(plan.devices, visible=kept or (CPU,), carve=carve))
     names = _new_names(logical_devices(plan, machine), logical_devices(changed, machine))
     return replace(changed, distribution=_renamed(plan.distribution, names))
+
+
+def only_on(card: Card, plan: Plan) -> Plan:
+    """`plan` on this card alone, whole."""
+    by_uuid = any(name.startswith(UUID_PREFIX) for name in plan.devices.visible)
+    name = card.uuid if by_uuid and card.uuid else card.device
+    chosen = replace(plan.distribution, devices=(), parameter_device=None)
+    return replace(plan, devices=replace(plan.devices, visible=(name,), carve=()), distribution=chosen)
 
 
 def _used(plan: Plan, machine: Machine) -> set[str]:

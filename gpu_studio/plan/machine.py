@@ -29,7 +29,8 @@ class Card:
 
     `total_mib` and `used_mib` are binary mebibytes; None is unknown, and `why_unknown` then says why. `reserved_mib`
     is what the driver and the firmware keep for themselves; it is part of the total, and not of the used. `users` are
-    those who hold it, where that was asked.
+    those who hold it, where that was asked. `compute_capability` is CUDA's, `8.9`; empty if it is unknown.
+    One that is `lost` is in the machine, and the driver does not answer for it; `why_unknown` then says why.
     """
 
     index: int
@@ -40,13 +41,27 @@ class Card:
     used_mib: int | None = None
     reserved_mib: int = 0
     asleep: bool = False
+    lost: bool = False
     why_unknown: str = ""
     users: tuple[CardUser, ...] = ()
+    compute_capability: str = ""
+    utilisation_percent: int | None = None
+
+    @property
+    def compute_major(self) -> int | None:
+        """The first number of the compute capability; None if it is unknown."""
+        major = self.compute_capability.partition(".")[0]
+        return int(major) if major.isdecimal() else None
 
     @property
     def device(self) -> str:
         """The physical device's name in a plan, `GPU:0`."""
         return f"GPU:{self.index}"
+
+    @property
+    def title(self) -> str:
+        """What a person calls it, `GPU 0`: never `GPU:0`, which is a logical device of TensorFlow's."""
+        return f"GPU {self.index}"
 
     @property
     def usable_mib(self) -> int | None:
@@ -59,6 +74,11 @@ class Card:
         if self.usable_mib is None or self.used_mib is None:
             return None
         return max(0, self.usable_mib - self.used_mib)
+
+
+def title_of(device: str) -> str:
+    """What a person calls the physical device that a plan calls `GPU:0`: `GPU 0`, never as a logical device."""
+    return device.replace(":", " ") if device.startswith("GPU:") else "the CPU" if device == "CPU:0" else device
 
 
 @dataclass(frozen=True, slots=True)

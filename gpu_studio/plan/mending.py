@@ -22,13 +22,25 @@ class Caution:
     """Something that a plan can run with, and that a person should know.
 
     `name` says which warning it is, the same from plan to plan; `text` what it is, `why` what it means. The `mend`, if
-    there is one, gives a plan without it.
+    there is one, gives a plan without it; so do `others`, the further ways out. One that `waits` ends by itself, once
+    others have ended who hold what the plan needs.
     """
 
     name: str
     text: str
     why: str
     mend: Mend | None = None
+    others: tuple[Mend, ...] = ()
+    waits: bool = False
+
+    @property
+    def ways(self) -> tuple[Mend, ...]:
+        """Every way out, the best first."""
+        return (() if self.mend is None else (self.mend,)) + self.others
+
+    def with_ways(self, ways: Sequence[Mend]) -> Caution:
+        """The same with these ways out."""
+        return replace(self, mend=ways[0] if ways else None, others=tuple(ways[1:]))
 
 
 def changing(label: str, part: str, **values: Any) -> Mend:

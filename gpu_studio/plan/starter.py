@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpu_studio.plan.card_memory import OUTSIDE_MIB
 from gpu_studio.plan.logical import CPU
 from gpu_studio.plan.machine import Card, Machine
 from gpu_studio.plan.values import Carve, Data, Devices, Distribution, Model, Named, Plan, Training
@@ -12,8 +13,6 @@ BATCH_SIZE = 64
 
 MOST_SLICES = 4
 SMALLEST_SLICE_MIB = 1024
-OUTSIDE_MIB = 1024
-"""What the CUDA context, cuDNN and cuBLAS need of a card besides TensorFlow's slices."""
 STEP_MIB = 256
 """Slices are whole multiples of this, because round figures are easier to read and to change."""
 

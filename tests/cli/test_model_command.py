@@ -16,9 +16,10 @@ from rich.console import Console
 from gpu_studio.cli.output import RefusedError
 from gpu_studio.cli.placing import model_command
 from gpu_studio.cli.placing.model_arguments import add_model
+from gpu_studio.hardware.source import SIMULATE
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import ModelNote, PlanFacts
-from gpu_studio.plan import Carve, Data, Devices, Model, Plan, PlanError, Training, save
+from gpu_studio.plan import Carve, Data, Devices, Distribution, Model, Plan, PlanError, Training, save
 
 SMALL = Plan(devices=Devices(carve=(Carve("GPU:0", (1,)),)), training=Training(batch_size=100_000))
 
@@ -55,6 +56,40 @@ def test_that_the_document_can_be_read_by_programs() -> None:
     assert told["parameters"] == 1600
     assert told["devices"][0]["fits"] is False
     assert told["devices"][0]["weights"]["formula"].startswith("1,600 parameters")
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two simulated L4, of which grace's program holds a third of the second, and a model that is known."""
+    monkeypatch.setenv(SIMULATE, "2xL4")
+    monkeypatch.setattr(model_command, "_known", lambda _plan, _base: (THREE_LAYERS, FACTS))
+
+
+def asked(batch: int, folder: Path) -> Path:
+    path = folder / "asked.plan.toml"
+    training, distribution = Training(batch_size=batch), Distribution("one_device", devices=("GPU:1",))
+    save(Plan("asked", Devices(), Model("mlp"), Data("digits"), training, distribution), path)
+    return path
+
+
+@pytest.mark.usefixtures("told")
+@pytest.mark.parametrize(
+    ("batch", "verdict", "code"), [(5_000_000, "fits", 0), (12_000_000, "does not fit now", 1), (10**8, "not fit", 1)]
+)
+def test_that_what_others_hold_of_a_card_is_no_room(tmp_path, capsys, batch, verdict, code) -> None:
+    assert model_command.model(arguments(asked(batch, tmp_path))) == code
+    told = capsys.readouterr()
+    row = next(line for line in told.out.splitlines() if line.startswith("GPU:1"))
+    assert row.endswith(verdict)
+    assert ("held by python -m gpu_studio.trainer 4194306 of grace (7." in told.err) == (verdict == "does not fit now")
+
+
+@pytest.mark.usefixtures("told")
+def test_that_programs_are_told_what_is_free_now(tmp_path, capsys) -> None:
+    assert model_command.model(arguments(asked(12_000_000, tmp_path), as_json=True)) == 1
+    device = json.loads(capsys.readouterr().out)["devices"][0]
+    assert (device["fits"], device["waits"]) == (False, True)
+    assert device["free_bytes"] < device["total"] < device["limit_bytes"]
 
 
 def test_that_a_plan_with_a_problem_is_refused(tmp_path) -> None:

@@ -92,7 +92,7 @@ def test_that_a_plan_that_cannot_be_trained_any_more_is_held_and_the_next_goes_o
 def test_that_a_card_is_waited_for_until_it_has_the_memory(queue, machine, trainer, runs_dir):
     sliced = on_card("one", "GPU:1")
     queue.add(sliced, runs_dir, predicted={"GPU:1": 3 * 1024 * MIB})
-    free = iter([1024, 1024, 3072, 3072, 3072])
+    free = iter([2048, 2048, 4096, 4096, 4096])
     told: list[str] = []
 
     def found():
@@ -105,8 +105,8 @@ def test_that_a_card_is_waited_for_until_it_has_the_memory(queue, machine, train
     assert runner.run()
     for process in runner._processes:
         getattr(process, "process", process).wait(PATIENCE_S)
-    assert "one waits for 3.0 GiB on GPU:1: 1.0 GiB free" in told
-    assert "waits for 3.0 GiB on GPU:1: 1.0 GiB free" in told
+    assert "one waits for 3.0 GiB on GPU 1: 1.0 GiB can be had now" in told
+    assert "waits for 3.0 GiB on GPU 1: 1.0 GiB can be had now" in told
     [run] = directories(runs_dir)
     assert prediction.read(run).bytes == {"GPU:1": 3 * 1024 * MIB}
 
@@ -120,7 +120,7 @@ def test_that_two_plans_on_two_cards_train_at_the_same_time_and_two_on_one_do_no
     a, _ = reversed(directories(runs_dir))
     assert started(runs_dir) == ["a", "c"]
     assert is_live(a)
-    assert waits(queue) == {queue.entries()[0].id: f"waits for {a.id} on GPU:0"}
+    assert waits(queue) == {queue.entries()[0].id: f"waits for {a.id} on GPU 0"}
     for process in runner._processes:
         getattr(process, "process", process).kill()
         getattr(process, "process", process).wait(PATIENCE_S)
@@ -134,7 +134,7 @@ def test_that_a_plan_that_waits_for_two_cards_is_not_overtaken_on_the_one_that_i
     runner = Runner(runs_dir, lambda _: None, lambda: TWO_CARDS)
     runner._step()
     [a] = directories(runs_dir)
-    expected = (f"waits for {a.id} on GPU:0", "waits for its turn on GPU:1, after both")
+    expected = (f"waits for {a.id} on GPU 0", "waits for its turn on GPU 1, after both")
     assert waits(queue) == dict(zip(waiting, expected, strict=True))
     for process in runner._processes:
         getattr(process, "process", process).kill()

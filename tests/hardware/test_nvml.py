@@ -65,7 +65,13 @@ def test_that_a_card_that_the_driver_does_not_have_is_told_with_its_address():
         found = cards(["0000:99:00.0"])
 
     assert found == [
-        {"uuid": "", "name": "NVIDIA card", "bus_id": "0000:99:00.0", "why_unknown": "the driver does not find it"}
+        {
+            "uuid": "",
+            "name": "NVIDIA card",
+            "bus_id": "0000:99:00.0",
+            "lost": True,
+            "why_unknown": "the driver does not find it",
+        }
     ]
 
 

@@ -15,6 +15,7 @@ from gpu_studio.placement.memory_placed import devices_of
 from gpu_studio.placement.plan_facts import PlanFacts, decoded, encoded
 from gpu_studio.placement.stage_memory import at_once, samples_at_once, summed
 from gpu_studio.plan import MIB, Carve, Devices, Distribution, Placed, Plan, Training
+from gpu_studio.plan.card_memory import most_mib
 
 WEIGHTS, SLOTS, GRADIENTS = 4 * 1600 + 16, 12_812, 4 * 1600
 FOUR_CPUS = Devices(carve=(Carve("CPU:0", (0, 0, 0, 0)),))
@@ -158,8 +159,8 @@ def test_that_a_layer_that_is_left_out_goes_where_its_neighbours_are(layers, exp
 def test_that_the_limit_is_the_slices_or_the_cards() -> None:
     carved = Devices(carve=(Carve("GPU:0", (1024, 2048)),))
     limits = [memory.limit_bytes for memory in predict(Plan(devices=carved), TWO_CARDS, FACTS)]
-    usable = TWO_CARDS.cards[1].usable_mib
-    assert limits == [1024 * MIB, 2048 * MIB, None if usable is None else usable * MIB, None]
+    most = most_mib(TWO_CARDS.cards[1])
+    assert limits == [1024 * MIB, 2048 * MIB, None if most is None else most * MIB, None]
 
 
 def test_that_what_does_not_fit_is_said() -> None:

@@ -13,8 +13,11 @@ from made_plan_facts import DATA, FACTS, MODEL, THREE_LAYERS
 from gpu_studio.placement.cautions import cautions_with
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import ModelNote, PlanFacts
-from gpu_studio.plan import Carve, Data, Devices, Distribution, Machine, Model, Plan, Training, validate
+from gpu_studio.plan import CardUser, Carve, Data, Devices, Distribution, Machine, Model, Plan, Training, validate
+from gpu_studio.plan.card_memory import KEPT_OF_FEW_MIB
 from gpu_studio.plan.mending import Caution
+from gpu_studio.runs.queueing.queue_choice import waits_for
+from gpu_studio.runs.queueing.queue_needs import needs_of
 
 
 def a_plan(batch: int, strategy: str = "mirrored", scope: str = "global", carve: tuple[Carve, ...] = ()) -> Plan:
@@ -54,6 +57,58 @@ def test_that_a_batch_too_large_for_a_slice_is_cut_to_the_largest_that_fits(scop
     assert all(memory.fits is not False for memory in predict(after, TWO_CARDS, FACTS))
     twice = replace(after, training=replace(after.training, batch_size=2 * after.training.batch_size))
     assert any(memory.fits is False for memory in predict(twice, TWO_CARDS, FACTS))
+
+
+def crowded(*free: int, users: tuple[CardUser, ...] = ()) -> Machine:
+    """Two cards with so many MiB for tensors now, the rest held by others."""
+    cards = zip(TWO_CARDS.cards, free, strict=True)
+    held = [
+        replace(card, used_mib=(card.usable_mib or 0) - room - KEPT_OF_FEW_MIB, users=users) for card, room in cards
+    ]
+    return replace(TWO_CARDS, cards=tuple(held))
+
+
+GRACE = CardUser(4711, 24_000, "python", "grace")
+
+
+def test_that_what_others_hold_is_no_room_and_they_are_named() -> None:
+    plan, machine = a_plan(30_000, "one_device"), crowded(10, 1000, users=(GRACE,))
+    caution = the("too much memory", plan, machine)
+    assert "on GPU:0" in caution.text
+    assert caution.text.endswith("10 MiB are free now.")
+    assert "GPU 0 is held by python 4711 of grace (23.4 GiB): 235 MiB are left" in caution.why
+    assert caution.waits
+
+
+def test_that_every_way_out_of_too_little_memory_fits() -> None:
+    plan, machine = a_plan(30_000, "one_device"), crowded(10, 1000)
+    ways = the("too much memory", plan, machine).ways
+    assert [way.label for way in ways] == ["Use GPU 1", "Batch 4,096"]
+    for way in ways:
+        after = way.make(plan)
+        assert all(memory.fits is not False for memory in predict(after, machine, FACTS))
+        assert validate(after, machine) == []
+    assert ways[0].make(plan).devices.visible == ("GPU:1",)
+
+
+def test_that_no_card_is_offered_that_has_no_room_either() -> None:
+    plan, machine = a_plan(30_000, "one_device"), crowded(10, 9)
+    assert [way.label for way in the("too much memory", plan, machine).ways] == ["Batch 4,096"]
+
+
+def test_that_what_no_end_of_others_could_help_does_not_wait() -> None:
+    plan = a_plan(30_000, "one_device", carve=(Carve("GPU:0", (2,)),))
+    caution = the("too much memory", plan, crowded(2000, 1000))
+    assert not caution.waits
+    assert caution.text.endswith("2 MiB are there.")
+
+
+@given(free=st.tuples(st.integers(0, 20), st.integers(0, 20)), batch=st.integers(1, 60_000))
+def test_that_what_fits_is_what_the_queue_would_start(free: tuple[int, int], batch: int) -> None:
+    plan, machine = a_plan(batch, "one_device"), crowded(*free)
+    memory = predict(plan, machine, FACTS)
+    needs = needs_of(plan, machine, {each.device: each.total for each in memory if each.total})
+    assert (waits_for(needs, machine, ()) == "") == all(each.fits is not False for each in memory)
 
 
 def test_that_weights_that_do_not_fit_are_not_mended_by_a_batch():

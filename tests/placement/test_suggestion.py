@@ -5,7 +5,7 @@ from made_machines import TWO_CARDS, WITHOUT_CARDS
 
 from gpu_studio.placement.estimate import LayerTime, by_flops, work_of
 from gpu_studio.placement.model_graph import Layer, ModelGraph
-from gpu_studio.placement.places import chosen_devices, limit_bytes, places, workers
+from gpu_studio.placement.places import chosen_devices, limits_bytes, places, workers
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.search import Lack
 from gpu_studio.placement.suggestion import NoRoom, Suggestion, candidates, suggest
@@ -99,12 +99,12 @@ def test_that_slices_and_cards_have_their_limits_and_a_cpu_has_none() -> None:
     plan = Plan(devices=Devices(carve=(Carve("GPU:0", (1024, 2048)),)), distribution=Distribution("placed"))
     devices = chosen_devices(plan, TWO_CARDS)
     assert [device.name for device in devices] == ["GPU:0", "GPU:1", "GPU:2"]
-    limits = [limit_bytes(device, TWO_CARDS) for device in devices]
+    limits = list(limits_bytes(devices, TWO_CARDS).values())
     assert limits[:2] == [1024 * MIB, 2048 * MIB]
     assert limits[2] is not None
     assert [place.limit for place in places(devices, TWO_CARDS, {})] == limits
     (cpu,) = chosen_devices(Plan(), WITHOUT_CARDS)
-    assert limit_bytes(cpu, WITHOUT_CARDS) is None
+    assert limits_bytes([cpu], WITHOUT_CARDS) == {cpu.name: None}
 
 
 def test_that_slices_of_a_card_take_turns_and_cards_do_not() -> None:

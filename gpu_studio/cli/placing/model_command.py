@@ -17,6 +17,7 @@ from gpu_studio.cli import exit_codes
 from gpu_studio.cli.code.allowing import have_allowed
 from gpu_studio.cli.machine import described_machine, this_machine
 from gpu_studio.cli.output import RefusedError, console, note, say, say_json
+from gpu_studio.placement.cautions import TOO_MUCH, cautions_with
 from gpu_studio.placement.correction import Held, corrected, held_in
 from gpu_studio.placement.data_facts import sample_in_words
 from gpu_studio.placement.known_problems import misplaced
@@ -35,7 +36,7 @@ _WIDTH_OF_A_FILE = 130
 
 def model(chosen: argparse.Namespace) -> int:
     """Show what TensorFlow tells of the plan's model, and hold the memory of a step against each device's limit."""
-    machine = described_machine(chosen.machine) if chosen.machine else this_machine()
+    machine = described_machine(chosen.machine) if chosen.machine else this_machine(users=True)
     plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
     base = chosen.plan.absolute().parent
     have_allowed(plan, base, allow=chosen.allow_code, may_ask=not chosen.json)
@@ -52,6 +53,7 @@ def model(chosen: argparse.Namespace) -> int:
     else:
         _say(graph, memories, formulas=chosen.formulas)
         _say_what_it_sees(facts)
+        _say_cautions(plan, machine, facts)
     return exit_codes.FAILED if any(memory.fits is False for memory in memories) else exit_codes.OK
 
 
@@ -85,7 +87,7 @@ def document(graph: ModelGraph, memories: Sequence[DeviceMemory]) -> dict[str, A
         "parameters": graph.parameters,
         "trainable": graph.trainable,
         "layers": [asdict(layer) for layer in graph.layers],
-        "devices": [asdict(memory) | {"fits": memory.fits} for memory in memories],
+        "devices": [asdict(memory) | {"fits": memory.fits, "waits": memory.waits} for memory in memories],
     }
 
 
@@ -115,6 +117,15 @@ def _say(graph: ModelGraph, memories: Sequence[DeviceMemory], *, formulas: bool)
             say(f"  {name}: {part.formula}")
 
 
+def _say_cautions(plan: plans.Plan, machine: plans.Machine, facts: PlanFacts) -> None:
+    """Say why what does not fit does not, and what would."""
+    for caution in cautions_with(plan, machine, facts):
+        if caution.name == TOO_MUCH:
+            queued = ("Wait for it in the queue",) if caution.waits else ()
+            ways = "; ".join((*(way.label for way in caution.ways), *queued))
+            note(f"{caution.text} {caution.why}" + (f" What would help: {ways}." if ways else ""))
+
+
 def layer_table(layers: Sequence[Layer]) -> Table:
     """The layers in the order in which they run; activations and FLOPs are for one sample."""
     columns = ("output", "parameters", "weights", "kept", "forward", "backward")
@@ -135,15 +146,20 @@ def layer_table(layers: Sequence[Layer]) -> Table:
 
 
 def memory_table(memories: Sequence[DeviceMemory]) -> Table:
-    """What a step takes on each device that takes part, against its limit."""
-    table = _table(("device",), ("weights", "gradients", "slots", "activations", "other", "total", "limit"))
+    """What a step takes on each device that takes part, against its limit and what is free now."""
+    table = _table(("device",), ("weights", "gradients", "slots", "activations", "other", "total", "limit", "free now"))
     table.add_column("")
     for memory in memories:
         parts = (size(part.bytes) for _, part in memory.parts)
         limit = "none" if memory.limit_bytes is None else size(memory.limit_bytes)
-        verdict = Text("does not fit", "bold red") if memory.fits is False else Text("fits" if memory.fits else "")
-        table.add_row(memory.device, *parts, size(memory.total), limit, verdict)
+        table.add_row(memory.device, *parts, size(memory.total), limit, size(memory.free_bytes), _verdict(memory))
     return table
+
+
+def _verdict(memory: DeviceMemory) -> Text:
+    if memory.fits is False:
+        return Text(f"does not fit{' now' if memory.waits else ''}", "bold red")
+    return Text("fits" if memory.fits else "")
 
 
 def _flops(count: float) -> str:

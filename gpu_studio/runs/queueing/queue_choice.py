@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpu_studio.plan import MIB, CardUser, Machine
+from gpu_studio.plan import MIB, Machine
+from gpu_studio.plan.card_memory import most_mib, now_mib
+from gpu_studio.plan.holders import gib, held_by
 from gpu_studio.plan.logical import CPU
+from gpu_studio.plan.machine import title_of
 from gpu_studio.runs.queueing.queue_needs import Need
-
-GIB = 1024 * MIB
-MOST_HOLDERS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def _for_its_turn(needs: Sequence[Need], kept: Mapping[str, str]) -> str:
     if needs and CPU in kept:
         return f"waits for its turn, after {kept[CPU]}"
     taken = next((need.device for need in needs if need.device in kept), None)
-    return f"waits for its turn on {taken}, after {kept[taken]}" if taken else ""
+    return f"waits for its turn on {title_of(taken)}, after {kept[taken]}" if taken else ""
 
 
 def waits_for(needs: Sequence[Need], machine: Machine, occupants: Sequence[Occupant]) -> str:
@@ -91,33 +91,19 @@ def _for_card(need: Need, machine: Machine, occupants: Sequence[Occupant]) -> st
     there = [each for each in occupants if need.device in each.devices]
     holder = next((each for each in there if each.holds), None)
     if holder is not None:
-        return f"waits for {holder.run} on {need.device}"
+        return f"waits for {holder.run} on {title_of(need.device)}"
     card = machine.card(need.device)
     if card is None:
         return ""
-    if need.bytes is None or card.free_mib is None:
+    free = now_mib(card, carved=need.carved)
+    if need.bytes is None or free is None:
         # Asleep, or of a size that nobody tells: then only the runs that are known of are in the way.
-        return f"waits for {there[0].run} on {need.device}" if there else ""
-    free = card.free_mib * MIB
-    if free >= need.bytes:
+        return f"waits for {there[0].run} on {card.title}" if there else ""
+    if free * MIB >= need.bytes:
         return ""
-    text = f"waits for {gib(need.bytes)} on {need.device}: {gib(free)} free"
-    return f"{text}; {_held(card.users, occupants)}" if card.users else text
-
-
-def _held(users: Sequence[CardUser], occupants: Sequence[Occupant]) -> str:
-    """Who has the memory: the greatest by name, the others counted."""
+    text = f"waits for {gib(need.bytes)} on {card.title}: {gib(free * MIB)} can be had now"
     runs = {each.pid: each.run for each in occupants if each.pid}
-    named = [_holding(user, runs.get(user.pid, "")) for user in users[:MOST_HOLDERS]]
-    left = len(users) - MOST_HOLDERS
-    more = [f"{left} {'other' if left == 1 else 'others'}"] if left > 0 else []
-    return f"held by {', '.join((*named, *more))}"
-
-
-def _holding(user: CardUser, run: str) -> str:
-    who = run or f"{user.command or 'process'} {user.pid}"
-    whose = f" of {user.user}" if user.user else ""
-    return f"{who}{whose}" if user.used_mib is None else f"{who}{whose} ({gib(user.used_mib * MIB)})"
+    return "; ".join(filter(None, (text, held_by(card.users, runs))))
 
 
 def never_fits(needs: Sequence[Need], machine: Machine) -> str:
@@ -127,19 +113,19 @@ def never_fits(needs: Sequence[Need], machine: Machine) -> str:
 
 def _beyond(need: Need, machine: Machine) -> str:
     card = machine.card(need.device)
-    if card is None or card.usable_mib is None or need.bytes is None or need.bytes <= card.usable_mib * MIB:
+    most = None if card is None else most_mib(card, carved=need.carved)
+    if card is None or most is None or need.bytes is None or need.bytes <= most * MIB:
         return ""
-    return f"needs {gib(need.bytes)} on {need.device}, which has {gib(card.usable_mib * MIB)} in all"
-
-
-def gib(value: int) -> str:
-    """Bytes as GiB with one decimal, which does not change with every look."""
-    return f"{value / GIB:.1f} GiB"
+    return f"needs {gib(need.bytes)} on {card.title}, which can give {gib(most * MIB)}"
 
 
 def in_words(needs: Sequence[Need]) -> str:
-    """What is needed, in a line: `3.1 GiB on GPU:1`; `the CPU, with no other run`."""
+    """What is needed, in a line: `3.1 GiB on GPU 1`; `the CPU, with no other run`."""
     if any(need.device == CPU for need in needs):
         return "the CPU, with no other run"
-    each = (f"{gib(need.bytes)} on {need.device}" if need.bytes is not None else need.device for need in needs)
-    return ", ".join(each)
+    return ", ".join(_in_words(need) for need in needs)
+
+
+def _in_words(need: Need) -> str:
+    device = title_of(need.device)
+    return device if need.bytes is None else f"{gib(need.bytes)} on {device}"

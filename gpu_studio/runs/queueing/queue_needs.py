@@ -6,18 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpu_studio.plan import MIB, LogicalDevice, Machine, Plan, logical_devices, replicas
+from gpu_studio.plan.card_memory import most_mib
 from gpu_studio.plan.logical import CPU
 
 WHOLE_CARD = 0.9
-"""The share of a card's memory that counts as all of it: a desktop or the driver's own contexts hold a little."""
+"""The share of what a card can give that counts as all of it: a desktop or another program holds a little."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """So many `bytes` of the physical `device`; None where it is not known how many, and of the CPU."""
+    """So many `bytes` of the physical `device`; None where it is not known how many, and of the CPU.
+
+    `carved` says that they are those of slices.
+    """
 
     device: str
     bytes: int | None = None
+    carved: bool = False
 
 
 def needs_of(plan: Plan, machine: Machine, predicted: Mapping[str, int]) -> tuple[Need, ...]:
@@ -35,9 +40,10 @@ def needs_of(plan: Plan, machine: Machine, predicted: Mapping[str, int]) -> tupl
 
 
 def _of_card(card: str, devices: list[LogicalDevice], machine: Machine, predicted: Mapping[str, int]) -> Need:
-    parts = [_of_device(each, machine, predicted) for each in devices if each.physical == card]
-    told = [part for part in parts if part is not None]
-    return Need(card, sum(told) if len(told) == len(parts) else None)
+    mine = [each for each in devices if each.physical == card]
+    told = [part for each in mine if (part := _of_device(each, machine, predicted)) is not None]
+    carved = any(each.limit_mib is not None for each in mine)
+    return Need(card, sum(told) if len(told) == len(mine) else None, carved)
 
 
 def _of_device(device: LogicalDevice, machine: Machine, predicted: Mapping[str, int]) -> int | None:
@@ -46,4 +52,5 @@ def _of_device(device: LogicalDevice, machine: Machine, predicted: Mapping[str, 
     if device.limit_mib:
         return device.limit_mib * MIB
     card = machine.card(device.physical)
-    return None if card is None or card.usable_mib is None else int(card.usable_mib * WHOLE_CARD) * MIB
+    most = None if card is None else most_mib(card)
+    return None if most is None else int(most * WHOLE_CARD) * MIB

@@ -32,7 +32,8 @@ class Prospect:
     """One logical device: its number among all (which gives it its colour), its limit and its share, in words.
 
     `parts` are predicted, with their `total` and its `formula`; none as long as the model is not known. `most` is what
-    TensorFlow may take there, in bytes; None without a limit.
+    TensorFlow may take there, in bytes, and `now` what it would get of that beside those who hold the card's memory;
+    None without a limit, or where that is unknown.
     """
 
     place: int
@@ -44,17 +45,31 @@ class Prospect:
     total: int = 0
     formula: str = ""
     most: int | None = None
+    now: int | None = None
 
     @property
     def over(self) -> bool:
-        """Whether a step takes more than there is."""
-        return self.most is not None and self.total > self.most
+        """Whether a step takes more than there is now."""
+        return any(room is not None and self.total > room for room in (self.most, self.now))
+
+    @property
+    def held(self) -> float:
+        """The share (0 to 1) of the bar, from its end, that others hold."""
+        if self.most is None or self.now is None:
+            return 0.0
+        return max(0, self.most - self.now) / self._whole
+
+    @property
+    def _whole(self) -> int:
+        return max(self.total, self.most or 0, 1)
 
     @property
     def amount(self) -> str:
         """The total of the limit; the limit alone as long as nothing is predicted."""
         if not self.parts:
             return self.limit
+        if self.now is not None and self.most is not None and self.now < self.most:
+            return f"{figures.size(self.total)} of {figures.size(self.now)} free"
         return f"{figures.size(self.total)} of {figures.size(self.most)}" if self.most else figures.size(self.total)
 
     @property
@@ -63,17 +78,22 @@ class Prospect:
 
         Gradients come while activations go, so that the parts may be more than the total: then all are drawn smaller.
         """
-        whole = max(self.total, self.most or 0, 1)
         together = max(sum(part.bytes for part in self.parts), 1)
-        return tuple(part.bytes / whole * min(1.0, self.total / together) for part in self.parts)
+        return tuple(part.bytes / self._whole * min(1.0, self.total / together) for part in self.parts)
 
     @property
     def text(self) -> str:
         """All of it in a sentence."""
         limit = "" if self.most or not self.parts else f", {self.limit}"
-        said = f"{self.name}: {self.share}, {self.amount}{limit}{', which is too much' if self.over else ''}"
+        too_much = ", which is too much" if self.over else ""
+        said = f"{self.name}: {self.share}, {self.amount}{limit}{self._others}{too_much}"
         parts = ", ".join(f"{part.name} {part.amount}" for part in self.parts if part.bytes)
         return f"{said}: {parts}" if parts else said
+
+    @property
+    def _others(self) -> str:
+        held = (self.most or 0) - (self.now if self.now is not None else self.most or 0)
+        return f"; others hold {figures.size(held)} of {figures.size(self.most or 0)}" if held > 0 else ""
 
 
 def prospects(plan: Plan, machine: Machine, memory: Iterable[DeviceMemory] = ()) -> tuple[Prospect, ...]:
@@ -119,7 +139,14 @@ def _predicted(prospect: Prospect, memory: DeviceMemory | None) -> Prospect:
     if memory is None:
         return prospect
     parts = tuple(MemoryPart(name, part.bytes, part.formula) for name, part in memory.parts)
-    return replace(prospect, parts=parts, total=memory.total, formula=memory.total_formula, most=memory.limit_bytes)
+    return replace(
+        prospect,
+        parts=parts,
+        total=memory.total,
+        formula=memory.total_formula,
+        most=memory.limit_bytes,
+        now=memory.free_bytes,
+    )
 
 
 def _limit(plan: Plan, device: LogicalDevice) -> str:

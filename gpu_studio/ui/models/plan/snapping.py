@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpu_studio.plan.starter import OUTSIDE_MIB, STEP_MIB
+from gpu_studio.plan.card_memory import OUTSIDE_MIB
+from gpu_studio.plan.starter import STEP_MIB
 from gpu_studio.ui.models.plan.track import Track
 
 COARSE_MIB = 1024

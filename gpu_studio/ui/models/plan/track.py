@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from gpu_studio.plan import Card
+from gpu_studio.plan.card_memory import OUTSIDE_MIB
 from gpu_studio.plan.carving import Cut, room_mib
-from gpu_studio.plan.starter import OUTSIDE_MIB
 from gpu_studio.ui.units import mib, number
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from gpu_studio.placement.device_memory import DeviceMemory
 from gpu_studio.placement.memory_placed import devices_of
 from gpu_studio.placement.model_graph import Layer, ModelGraph
-from gpu_studio.placement.places import limit_bytes
+from gpu_studio.placement.places import limits_bytes
 from gpu_studio.placement.splitting_kinds import units_of
 from gpu_studio.placement.work_words import flops_in_words
-from gpu_studio.plan import MIB, LogicalDevice, Machine, Plan, logical_devices, replicas
+from gpu_studio.plan import MIB, Machine, Plan, logical_devices, replicas
 from gpu_studio.plan.logical import CPU
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.device_place import places
@@ -121,14 +121,9 @@ def board_of(
 def _rooms(plan: Plan, machine: Machine) -> dict[str, int | None]:
     """The memory of each logical device; logical CPUs share the host's."""
     host = machine.memory_mib * MIB or None
-    limits = {device: limit_bytes(device, machine) for device in logical_devices(plan, machine)}
-    return {device.name: _room(device, limit, host) for device, limit in limits.items()}
-
-
-def _room(device: LogicalDevice, limit: float | None, host: int | None) -> int | None:
-    if limit is None:
-        return host if device.physical == CPU else None
-    return int(limit)
+    logical = logical_devices(plan, machine)
+    limits = limits_bytes(logical, machine)
+    return {each.name: host if each.physical == CPU else limits[each.name] for each in logical}
 
 
 def not_there(device: str) -> str:

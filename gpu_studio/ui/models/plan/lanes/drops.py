@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_studio.placement.model_graph import Layer, ModelGraph
-from gpu_studio.placement.places import limit_bytes
+from gpu_studio.placement.places import most_bytes
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.splitting_kinds import why_not_split
 from gpu_studio.placement.stage_memory import at_once, samples_at_once
@@ -61,7 +61,7 @@ def ground_of(plan: Plan, machine: Machine, model: ModelFacts, graph: ModelGraph
         model,
         {layer.name: layer for layer in graph.layers},
         running_on(plan, machine, graph),
-        {device.name: limit_bytes(device, machine) for device in logical},
+        most_bytes(logical, machine),
         frozenset((each.field, each.received) for each in validate(plan, machine)),
     )
 

@@ -1,0 +1,81 @@
+"""What TensorFlow can have of a card's memory, at all and now."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_studio.plan import Card, CardUser, Carve, Devices, LogicalDevice, Machine, Plan, logical_devices
+from gpu_studio.plan.card_memory import OUTSIDE_MIB, Room, by_room, given_mib, kept_back_mib, rooms
+from gpu_studio.plan.holders import held_by
+
+L4 = Card(0, "GPU-4", "NVIDIA L4", total_mib=23_034, used_mib=7_310, reserved_mib=472, compute_capability="8.9")
+
+
+@pytest.mark.parametrize(
+    ("capability", "available", "kept"),
+    [
+        ("8.9", 100, 100),
+        ("8.9", 2047, 225),
+        ("6.1", 2048, 500),
+        ("7.5", 16_000, 1050),
+        ("8.0", 16_000, 1536),
+        ("9.0", 16_000, 1800),
+        ("12.0", 16_000, 1800),
+        ("", 16_000, 1800),
+    ],
+)
+def test_that_of_a_whole_card_as_much_is_kept_back_as_tensorflow_keeps(capability, available, kept):
+    card = Card(0, "GPU-1", "card", compute_capability=capability)
+    assert kept_back_mib(card, available) == kept
+
+
+def test_that_the_room_on_a_whole_card_is_what_is_free_less_what_tensorflow_keeps_back():
+    room = rooms([LogicalDevice("GPU:0", "GPU:0")], Machine((L4,)))["GPU:0"]
+    assert room == Room(23_034 - 472 - 1536, 23_034 - 472 - 7_310 - 1536)
+    assert room.mib == room.now_mib
+
+
+def test_that_slices_take_what_is_free_in_their_order():
+    machine = Machine((L4,))
+    free = given_mib(L4, L4.free_mib or 0, carved=True)
+    plan = Plan(devices=Devices(carve=(Carve("GPU:0", (10_000, 5_000, 5_000)),)))
+    found = rooms(logical_devices(plan, machine), machine)
+    assert [found[f"GPU:{place}"].most_mib for place in range(3)] == [10_000, 5_000, 5_000]
+    assert [found[f"GPU:{place}"].now_mib for place in range(3)] == [10_000, free - 10_000, 0]
+    assert found["CPU:0"] == Room()
+
+
+def test_that_what_is_not_known_is_no_limit():
+    machine = Machine((Card(0, "GPU-1", "card"),))
+    assert rooms([LogicalDevice("GPU:0", "GPU:0")], machine)["GPU:0"].mib is None
+    assert rooms([LogicalDevice("GPU:0", "GPU:0", 512)], machine)["GPU:0"] == Room(512, None)
+    assert by_room(machine.cards) == []
+
+
+@given(
+    total=st.integers(0, 200_000),
+    used=st.integers(0, 200_000),
+    reserved=st.integers(0, 2000),
+    sizes=st.lists(st.integers(1, 60_000), max_size=5),
+)
+def test_that_nobody_is_promised_more_than_is_free(total, used, reserved, sizes):
+    card = Card(0, "GPU-1", "card", total_mib=total, used_mib=used, reserved_mib=reserved)
+    machine = Machine((card,))
+    plan = Plan(devices=Devices(carve=(Carve("GPU:0", tuple(sizes)),) if sizes else ()))
+    found = [room for name, room in rooms(logical_devices(plan, machine), machine).items() if name.startswith("GPU")]
+    now = [room.now_mib for room in found]
+    assert all(mib is not None and mib >= 0 for mib in now)
+    assert sum(mib or 0 for mib in now) <= max(0, card.free_mib or 0)
+    if sizes:
+        assert all(mib == size for mib, size in zip(now, sizes, strict=True)) == (
+            sum(sizes) <= max(0, (card.free_mib or 0) - OUTSIDE_MIB)
+        )
+
+
+def test_that_holders_are_named_and_many_are_counted():
+    users = (CardUser(4711, 7_373, "python", "grace"), CardUser(9), CardUser(10), CardUser(11))
+    assert held_by(users) == "held by python 4711 of grace (7.2 GiB), process 9, 2 others"
+    assert held_by(users[:1], {4711: "digits-1"}) == "held by digits-1 of grace (7.2 GiB)"
+    assert held_by(()) == ""
