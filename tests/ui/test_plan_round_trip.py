@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication
 from gpu_studio.plan import Plan, loads
 from gpu_studio.ui.main_window import MainWindow
 
-PLANS = 1000
+PLANS = 300
 PAINTED = 8
 """One plan in so many is laid out and painted as well: that takes longer than all else together."""
 RARE = "line\u2028end, paragraph\u2029end, no\u00a0break, \ufdd0"
@@ -30,7 +30,7 @@ the_same = settings(
 
 
 @pytest.mark.slow
-def test_that_page_to_text_to_page_is_the_identity_for_a_thousand_plans(open_window, qtbot) -> None:
+def test_that_page_to_text_to_page_is_the_identity_for_hundreds_of_plans(open_window, qtbot) -> None:
     window: MainWindow = open_window()
     qtbot.waitUntil(lambda: window.document.plan is not None)
     workspace = window.plan_page.workspace
