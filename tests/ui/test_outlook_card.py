@@ -13,11 +13,24 @@ from made_plan_facts import FACTS
 from made_topologies import without_peers
 from plan_part import OnMachine
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QApplication, QLabel
 
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
-from gpu_studio.plan import Carve, Data, Devices, Distribution, Model, Placed, Plan, Training, starter
+from gpu_studio.plan import (
+    CardUser,
+    Carve,
+    Data,
+    Devices,
+    Distribution,
+    Machine,
+    Model,
+    Placed,
+    Plan,
+    Training,
+    starter,
+)
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.devices.checkup import Checkup, Diagnosis
 from gpu_studio.ui.models.plan.outlook import facts, prospects
@@ -107,6 +120,39 @@ def test_that_the_parts_are_those_of_the_device_that_has_the_focus(qtbot, card, 
     qtbot.keyClick(card.rows["GPU:1"], Qt.Key.Key_Tab)
     assert card.rows["CPU:0"].hasFocus()
     assert "weights on CPU:0" in card.parts.lines[0].accessibleName()
+
+
+def crowded(*free: int) -> Machine:
+    """Two cards of which grace holds all but so many MiB."""
+    grace = (CardUser(4711, 20_000, "python", "grace"),)
+    cards = zip(TWO_CARDS.cards, free, strict=True)
+    held = [replace(card, used_mib=(card.usable_mib or 0) - room, users=grace) for card, room in cards]
+    return replace(TWO_CARDS, cards=tuple(held))
+
+
+def test_that_what_others_hold_is_in_the_bar_the_figure_and_the_warning_with_every_way_out(qtbot, card, reader):
+    plan = replace(MIRRORED, training=Training(batch_size=200_000), distribution=Distribution("one_device"))
+    waiting = QAction("Add to queue")
+    card.warnings.queue = waiting
+    held = OnMachine(card, plan, crowded(300, 20_000))
+    tell(reader, replace(FACTS, data=replace(FACTS.data, train=10**6)))
+    prospect = card.rows["GPU:0"].prospect
+    assert prospect.over
+    assert prospect.amount.endswith(" of 75 MiB free")
+    assert prospect.held > 0.5
+    assert "others hold" in card.rows["GPU:0"].accessibleDescription()
+    view = card.warnings.views["too much memory"]
+    assert "held by python 4711 of grace (19.5 GiB)" in words(card)
+    ways = [view.button, *view.others]
+    assert [way.text() for way in ways] == ["Use GPU 1", "Batch 32,768", "Wait in the queue"]
+    with qtbot.waitSignal(waiting.triggered):
+        click(qtbot, ways[2])
+    click(qtbot, ways[1])
+    assert held.plan.training.batch_size == 32_768
+    held.show(plan)
+    click(qtbot, card.warnings.views["too much memory"].button)
+    assert held.plan.devices.visible == ("GPU:1",)
+    assert "too much memory" not in card.warnings.views
 
 
 def test_that_a_slice_that_is_too_small_is_warned_of_and_mended(qtbot, card, reader):

@@ -87,6 +87,7 @@ class PlanPage(Page):
         self._readiness = readiness
         self._facts = facts
         self._checkup = checkup
+        self._actions = actions
         self.devices = DevicesCard(theme)
         self.training = TrainingCard(theme)
         self.distribution = DistributionCard(theme)
@@ -151,6 +152,7 @@ class PlanPage(Page):
         self.training.set_facts(self._facts)
         self.outlook.set_facts(self._facts)
         self.outlook.set_checkup(self._checkup)
+        self.outlook.warnings.queue = self._actions["queue_plan"]
         for part in self._parts:
             part.edited.connect(self._apply)
 

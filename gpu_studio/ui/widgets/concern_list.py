@@ -6,24 +6,34 @@ from collections.abc import Sequence
 from typing import Literal
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from gpu_studio.ui.models.plan.concerns import Concern
 from gpu_studio.ui.theme.icons import pixmap
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import sentence
-from gpu_studio.ui.widgets.button import Button
+from gpu_studio.ui.widgets.button import ActionButton, Button
 from gpu_studio.ui.widgets.labels import Elided, Paragraph
 
 Tone = Literal["bad", "warning", "plain"]
 _SIGN = 14
+IN_A_ROW = 2
+QUEUE_IT = "Wait in the queue"
 
 
 class ConcernView(QFrame):
-    """One of them: a sign, the field if there is one, what it is, what it means, and the button."""
+    """One of them: a sign, the field if there is one, what it is, what it means, and a button for each way out.
 
-    def __init__(self, theme: ThemeManager, tone: Tone, parent: QWidget | None = None) -> None:
+    `mending(Concern)` has the chosen way out as its mend.
+    """
+
+    mending = Signal(object)
+
+    def __init__(
+        self, theme: ThemeManager, tone: Tone, queue: QAction | None = None, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._theme = theme
         self._tone = tone
@@ -34,6 +44,9 @@ class ConcernView(QFrame):
         self._field = Elided(role="mono", mode=Qt.TextElideMode.ElideMiddle)
         self._text, self._why = Paragraph(), Paragraph(role="caption")
         self.button = Button("", small=True)
+        self.others: list[Button] = []
+        self._queue = queue
+        self._foot = QGridLayout()
         theme.changed.connect(self._draw_sign)
         self._lay_out()
         self._wear(tone)
@@ -53,17 +66,41 @@ class ConcernView(QFrame):
         self.button.setVisible(bool(concern.deed))
         self.button.setText(concern.deed)
         self.button.setAccessibleName(f"{concern.deed}, because {concern.said}")
+        self._show_others(concern)
+
+    def _show_others(self, concern: Concern) -> None:
+        """The further ways out, and last, where that helps, the queue. Buttons that stay keep the focus."""
+        labels = [mend.label for mend in concern.others]
+        labels += [QUEUE_IT] if concern.waits and self._queue is not None else []
+        if labels == [button.text() for button in self.others]:
+            return
+        for button in self.others:
+            self._foot.removeWidget(button)
+            button.hide()
+            button.deleteLater()
+        self.others = [self._way(place, mend.label) for place, mend in enumerate(concern.others)]
+        if len(labels) > len(self.others) and self._queue is not None:
+            self.others.append(ActionButton(self._queue, text=QUEUE_IT, small=True))
+        for place, button in enumerate(self.others, int(bool(concern.deed))):
+            self._foot.addWidget(button, place // IN_A_ROW, place % IN_A_ROW)
+
+    def _way(self, place: int, label: str) -> Button:
+        button = Button(label, small=True)
+        button.setAccessibleName(f"{label}, because {self.concern.said}")
+        button.clicked.connect(lambda: self.mending.emit(self.concern.by_other(place)))
+        return button
 
     def _lay_out(self) -> None:
         words = QVBoxLayout()
         words.setSpacing(2)
         for widget in (self._field, self._text, self._why):
             words.addWidget(widget)
-        foot = QHBoxLayout()
-        foot.setContentsMargins(0, GRID // 2, 0, 0)
-        foot.addWidget(self.button)
-        foot.addStretch(1)
-        words.addLayout(foot)
+        self._foot.setContentsMargins(0, GRID // 2, 0, 0)
+        self._foot.setSpacing(GRID // 2)
+        self._foot.addWidget(self.button, 0, 0)
+        self._foot.setColumnStretch(IN_A_ROW, 1)
+        self.button.clicked.connect(lambda: self.mending.emit(self.concern))
+        words.addLayout(self._foot)
         row = QHBoxLayout(self)
         row.setContentsMargins(GRID + 2, GRID, GRID + 2, GRID)
         row.setSpacing(GRID)
@@ -94,6 +131,8 @@ class ConcernList(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._tone: Tone = tone
+        self.queue: QAction | None = None
+        """What puts the plan into the queue, for what can be waited for there."""
         self.views: dict[str, ConcernView] = {}
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
@@ -118,8 +157,8 @@ class ConcernList(QWidget):
             view.deleteLater()
 
     def _made(self) -> ConcernView:
-        view = ConcernView(self._theme, self._tone)
-        view.button.clicked.connect(lambda: self.mending.emit(view.concern))
+        view = ConcernView(self._theme, self._tone, self.queue)
+        view.mending.connect(self.mending)
         return view
 
     def _pass_on_focus(self, focused: int | None, gone: Sequence[ConcernView]) -> None:

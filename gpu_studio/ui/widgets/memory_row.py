@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QEnterEvent, QFocusEvent, QFontMetrics, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QEnterEvent,
+    QFocusEvent,
+    QFontMetrics,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+)
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gpu_studio.ui.models.plan.outlook import Prospect
@@ -83,6 +93,7 @@ class MemoryRow(QWidget):
         if self._prospect.parts:
             room = QRectF(_PAD, line.bottom() + 3, line.width(), BAR)
             draw_parts(painter, room, self._prospect.shares, tokens.device_colour(self._prospect.place), tokens)
+            draw_held(painter, room, self._prospect.held, tokens)
 
     def _paint_line(self, painter: QPainter, line: QRectF, tokens: Tokens) -> None:
         painter.setPen(Qt.PenStyle.NoPen)
@@ -129,6 +140,20 @@ def draw_parts(painter: QPainter, room: QRectF, shares: Sequence[float], colour:
         width = share * scale
         painter.fillRect(QRectF(left, room.top(), max(0.0, width - (1 if width > 3 else 0)), BAR), QColor(shade))
         left += width
+    painter.restore()
+
+
+def draw_held(painter: QPainter, room: QRectF, share: float, tokens: Tokens) -> None:
+    """Hatch what others hold, a `share` (0 to 1) of the trough from its end, over the parts that would need it too."""
+    if share <= 0:
+        return
+    outline = QPainterPath()
+    outline.addRoundedRect(room, BAR / 2, BAR / 2)
+    held = QRectF(room.right() - share * room.width(), room.top(), share * room.width(), room.height())
+    painter.save()
+    painter.setClipPath(outline)
+    painter.fillRect(held, QBrush(QColor(tokens.muted), Qt.BrushStyle.BDiagPattern))
+    painter.fillRect(QRectF(held.left() - 1, held.top(), 1, held.height()), QColor(tokens.muted))
     painter.restore()
 
 

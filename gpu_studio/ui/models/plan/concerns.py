@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,10 @@ class Concern:
     details: str = ""
     awaited: bool = False
     """Nothing is wrong: it is only still to be named."""
+    others: tuple[Mend, ...] = ()
+    """Further ways out, besides the `mend`."""
+    waits: bool = False
+    """It ends by itself once others have ended, and can be waited for in the queue."""
 
     @property
     def deed(self) -> str:
@@ -50,6 +54,10 @@ class Concern:
         if self.code is not None:
             return "Allow…"
         return "Try again" if self.refused else ""
+
+    def by_other(self, place: int) -> Concern:
+        """The same, to be mended by one of the `others`."""
+        return replace(self, mend=self.others[place], others=())
 
     @property
     def said(self) -> str:
@@ -129,4 +137,6 @@ def _without_repeats(found: tuple[Caution, ...]) -> Iterator[Caution]:
 
 
 def _concern(caution: Caution) -> Concern:
-    return Concern(caution.name, caution.text, caution.why, mend=caution.mend)
+    return Concern(
+        caution.name, caution.text, caution.why, mend=caution.mend, others=caution.others, waits=caution.waits
+    )

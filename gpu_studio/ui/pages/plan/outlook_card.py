@@ -89,7 +89,8 @@ class OutlookCard(Card):
 
     def _order(self) -> None:
         """Let Tab come to what was made late where it stands."""
-        stops = tuple(self.rows), tuple(self.obstacles.views), tuple(self.warnings.views)
+        ways = (f"{key} {len(view.others)}" for key, view in self.warnings.views.items())
+        stops = tuple(self.rows), tuple(self.obstacles.views), tuple(ways)
         if stops != self._stops:
             self._stops = stops
             follow_layout(self.waiting)
