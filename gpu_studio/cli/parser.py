@@ -32,7 +32,10 @@ COMMANDS: Final = {
     "doctor": ("devices.doctor_command", "doctor"),
 }
 
-_RUN_HELP = "the run: its id, the beginning or any other part of it that no other run has, or: latest"
+_RUN_HELP = (
+    "the run: its number (7), its id, the beginning or any other part of it that no other run has, "
+    "the path of its folder, or: latest"
+)
 _MOST_LINES: Final = 1_000_000_000
 _JSON_HELP = "write JSON for programs to read"
 

@@ -1,23 +1,23 @@
-"""All runs of a directory: list, find, delete with undo."""
+"""All runs of a directory: list, delete with undo."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import time
-from difflib import get_close_matches
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
 from gpu_studio.runs.directory import HIDDEN, RunDirectory
 from gpu_studio.runs.files import make_private_directory
+from gpu_studio.runs.numbers import Numbers, number_all
 from gpu_studio.runs.reading import summary_cache
 from gpu_studio.runs.reading.summary import Skimmer, Summary, created_at
 from gpu_studio.runs.reading.summary_cache import Known, Version
 from gpu_studio.runs.state import is_live
 
 TRASH = ".trash"
-LATEST = "latest"
 # An undo offered by another window shall still find what it deleted.
 _KEPT_IN_TRASH = 3600.0
 _Age = tuple[float, int, str]
@@ -47,7 +47,9 @@ class Catalogue:
     def summaries(self) -> list[Summary]:
         """Return every run's summary, newest first; one that cannot be read is left out."""
         ended = summary_cache.load(self.runs) if self._ended is None else self._ended
-        found = [summary for run in self._directories() if (summary := self._summary(run, ended))]
+        runs = self._directories()
+        numbers = number_all(self.runs, reversed(runs))
+        found = [_numbered(summary, numbers[run.id]) for run in runs if (summary := self._summary(run, ended))]
         names = {summary.id for summary in found}
         self._ended = {name: known for name, known in ended.items() if name in names}
         self._skimmers = {name: skimmer for name, skimmer in self._skimmers.items() if name in names}
@@ -92,22 +94,15 @@ def directories(runs: Path) -> list[RunDirectory]:
     return [run for _, run in sorted(found, key=itemgetter(0), reverse=True)]
 
 
-def find(runs: Path, text: str) -> RunDirectory:
-    """Find the run that `text` means: `latest`, an id, the beginning or else any part of just one id.
+def numbered(runs: Path) -> tuple[list[RunDirectory], Numbers]:
+    """Return every run under `runs`, newest first, and the numbers by which they are told apart."""
+    found = directories(runs)
+    return found, number_all(runs, reversed(found))
 
-    Raises UnknownRunError otherwise, naming the nearest or the candidates.
-    """
-    known = {run.id: run for run in directories(runs)}
-    if not known:
-        raise UnknownRunError(f"There are no runs in {runs} yet: start one, with: gpu-studio train")
-    if text == LATEST:
-        return next(iter(known.values()))
-    if text in known:
-        return known[text]
-    candidates = [name for name in known if name.startswith(text)] or [name for name in known if text in name]
-    if len(candidates) != 1 or not text:
-        raise UnknownRunError(_not_one(text, candidates, list(known)))
-    return known[candidates[0]]
+
+def is_run(run: RunDirectory) -> bool:
+    """Whether there is a run in this folder."""
+    return _aged(run) is not None
 
 
 def delete(run: RunDirectory) -> Path:
@@ -145,6 +140,10 @@ def purge(runs: Path, older_than: float = _KEPT_IN_TRASH) -> list[str]:
     return [path.name for path in old]
 
 
+def _numbered(summary: Summary, number: int) -> Summary:
+    return summary if summary.number == number else replace(summary, number=number)
+
+
 def _names(runs: Path) -> list[str]:
     try:
         with os.scandir(runs) as entries:
@@ -177,10 +176,3 @@ def _version(run: RunDirectory) -> Version:
     except FileNotFoundError:
         return 0, 0
     return status.st_size, status.st_mtime_ns
-
-
-def _not_one(text: str, candidates: list[str], known: list[str]) -> str:
-    if candidates:
-        return f"{text!r} may mean any of {', '.join(candidates)}: write more of it."
-    near = get_close_matches(text, known, 1, cutoff=0.3)
-    return f"There is no run {text!r}: the nearest is {near[0] if near else known[0]}."

@@ -1,4 +1,4 @@
-"""Tags and notes of several runs changed at once, and how they were before."""
+"""Names, tags and notes of several runs changed at once, and how they were before."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.labels import Labels, read_labels, tidy_tags, write_labels
+from gpu_studio.runs.labels import Labels, read_labels, tidy_name, tidy_tags, write_labels
 
 Change = Callable[[Labels], Labels]
 
@@ -31,14 +31,19 @@ def change_labels(runs: Iterable[RunDirectory], change: Change) -> Changed:
 def with_tags(tags: Sequence[str], shared: Sequence[str]) -> Change:
     """Have these tags instead of those that all the runs shared, and the others that each has as they are."""
     gone = {tag.casefold() for tag in shared} - {tag.casefold() for tag in tags}
-    return lambda labels: Labels(
-        tidy_tags([*(tag for tag in labels.tags if tag.casefold() not in gone), *tags]), labels.note
+    return lambda labels: replace(
+        labels, tags=tidy_tags([*(tag for tag in labels.tags if tag.casefold() not in gone), *tags]), problem=""
     )
 
 
 def with_note(note: str) -> Change:
     """Have this note."""
     return lambda labels: replace(labels, note=note, problem="")
+
+
+def with_name(name: str) -> Change:
+    """Have this name; an empty one is that of the plan again."""
+    return lambda labels: replace(labels, name=tidy_name(name), problem="")
 
 
 def shared_tags(several: Sequence[Labels]) -> tuple[str, ...]:

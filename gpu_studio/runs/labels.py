@@ -1,4 +1,4 @@
-"""What a person wrote on a run: tags to find it by, and a note. They stand in a file of their own beside the plan."""
+"""What a person wrote on a run: a name, tags to find it by, and a note, in a file of their own beside the plan."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.files import write_private
 
 FILE = "labels.json"
+LONGEST_NAME = 120
 LONGEST_TAG = 40
 LONGEST_NOTE = 20_000
 _LONGEST_FILE = 1024 * 1024
@@ -20,7 +21,7 @@ _LONGEST_FILE = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The tags of a run, in the order in which they were given, and its note.
+    """The tags of a run, in the order in which they were given, its note, and a name where it was given one.
 
     `problem` says in a sentence why a file that is there could not be read; it is empty where all is well.
     """
@@ -28,10 +29,11 @@ class Labels:
     tags: tuple[str, ...] = ()
     note: str = ""
     problem: str = ""
+    name: str = ""
 
     def __bool__(self) -> bool:
         """Whether a person wrote anything."""
-        return bool(self.tags or self.note)
+        return bool(self.tags or self.note or self.name)
 
 
 NOTHING = Labels()
@@ -40,6 +42,7 @@ NOTHING = Labels()
 class _File(msgspec.Struct, frozen=True):
     tags: list[Annotated[str, msgspec.Meta(max_length=LONGEST_TAG)]] = []
     note: Annotated[str, msgspec.Meta(max_length=LONGEST_NOTE)] = ""
+    name: Annotated[str, msgspec.Meta(max_length=LONGEST_NAME)] = ""
 
 
 def labels_file(run: RunDirectory) -> Path:
@@ -55,14 +58,14 @@ def read_labels(run: RunDirectory) -> Labels:
             return NOTHING
         return _decoded(_start_of(path))
     except OSError as error:
-        return Labels(problem=f"The tags and the note in {path} cannot be read: {error.strerror or error}.")
+        return Labels(problem=f"What was written on the run in {path} cannot be read: {error.strerror or error}.")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        why = f"The tags and the note in {path} cannot be read: {error}."
+        why = f"What was written on the run in {path} cannot be read: {error}."
         return Labels(problem=f"{why} What you write now takes their place.")
 
 
 def write_labels(run: RunDirectory, labels: Labels) -> None:
-    """Write on `run`, in place of what was there; without tags and note the file goes.
+    """Write on `run`, in place of what was there; where nothing is left the file goes.
 
     Raises OSError if the folder is not there or cannot be written, ValueError if the note is longer than 20 000
     characters.
@@ -73,7 +76,7 @@ def write_labels(run: RunDirectory, labels: Labels) -> None:
     if not labels:
         path.unlink(missing_ok=True)
         return
-    file = _File(tags=list(tidy_tags(labels.tags)), note=labels.note)
+    file = _File(tags=list(tidy_tags(labels.tags)), note=labels.note, name=tidy_name(labels.name))
     # A lone surrogate, as from a broken clipboard, has no place in UTF-8.
     write_private(path, msgspec.json.format(_encoded(file), indent=2) + b"\n")
 
@@ -88,6 +91,11 @@ def tidy_tags(tags: Iterable[str]) -> tuple[str, ...]:
     return tuple(found.values())
 
 
+def tidy_name(text: str) -> str:
+    """Return a name on one line, without room around it, of at most 120 letters."""
+    return " ".join(text.split())[:LONGEST_NAME].strip()
+
+
 def split_tags(text: str) -> tuple[str, ...]:
     """Return the tags in a line that a person typed, with commas between them."""
     return tidy_tags(text.split(","))
@@ -95,11 +103,11 @@ def split_tags(text: str) -> tuple[str, ...]:
 
 def _decoded(data: bytes) -> Labels:
     file = msgspec.json.decode(data, type=_File)
-    return Labels(tidy_tags(file.tags), file.note)
+    return Labels(tidy_tags(file.tags), file.note, name=tidy_name(file.name))
 
 
 def _encoded(file: _File) -> bytes:
-    clean = _File([_clean(tag) for tag in file.tags], _clean(file.note))
+    clean = _File([_clean(tag) for tag in file.tags], _clean(file.note), _clean(file.name))
     return msgspec.json.encode(clean)
 
 

@@ -15,6 +15,7 @@ from gpu_studio import plan as plans
 from gpu_studio.own_processes import module_command, module_environment
 from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.runs import lock
+from gpu_studio.runs.catalogue import numbered
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.files import open_private
 from gpu_studio.runs.inheritance import Resume, bequeath
@@ -77,10 +78,12 @@ def launch(
             note_in(directory, queued_as)
         held = lock.reserve(directory.lock_file)
         directory = directory.publish()
-        return Launched(directory, _start(command, directory, held, folder, environment or {}))
+        launched = Launched(directory, _start(command, directory, held, folder, environment or {}))
     except BaseException:
         shutil.rmtree(directory.path, ignore_errors=True)
         raise
+    numbered(runs)
+    return launched
 
 
 def problems_of(plan: plans.Plan, folder: Path, machine: plans.Machine | None = None) -> list[plans.Problem]:

@@ -82,7 +82,7 @@ def test_that_a_report_is_written_and_not_over_another(gpu_studio, two, tmp_path
     answer = gpu_studio("runs", "report", "fast")
     path = tmp_path / f"report-{two[1].id}.html"
     assert (answer.code, answer.out) == (0, "")
-    assert Page(path.read_text()).texts["h1"] == ["fast"]
+    assert Page(path.read_text()).texts["h1"] == ["#2 fast"]
     path.write_text("mine")
     assert "is already there" in gpu_studio("runs", "report", "fast").err
     assert path.read_text() == "mine"

@@ -100,3 +100,38 @@ def test_that_a_run_is_shown_with_what_was_written_on_it(gpu_studio, two):
     assert "  tags         best, mine\n  note         one\n               two\n" in shown
     document = gpu_studio("runs", "show", "latest", "--json").document
     assert (document["tags"], document["note"]) == (["best", "mine"], "one\ntwo")
+
+
+def test_that_a_run_is_renamed_found_by_its_number_and_named_so_everywhere(gpu_studio, ended):
+    run = ended().directory
+    answer = gpu_studio("runs", "rename", "1", "  smaller   steps ")
+    assert (answer.code, answer.err) == (0, "It is called #1 smaller steps now.\n")
+    assert gpu_studio("runs", "list").out.splitlines()[1].endswith("smaller steps")
+    [row] = gpu_studio("runs", "list", "--json").document
+    assert (row["number"], row["name"], row["plan"]) == (1, "smaller steps", "a plan")
+    assert gpu_studio("runs", "show", "#1").out.startswith("#1 smaller steps: finished")
+    shown = gpu_studio("runs", "show", f"{run.path}/", "--json").document
+    assert (shown["number"], shown["name"]) == (1, "smaller steps")
+    document = gpu_studio("runs", "rename", "1", "--clear", "--json").document
+    assert document == {"run": run.id, "number": 1, "name": "A plan"}
+
+
+@pytest.mark.parametrize("name", [[""], ["x" * 121], []])
+def test_that_a_name_of_nothing_or_without_end_is_refused(gpu_studio, ended, name):
+    ended()
+    answer = gpu_studio("runs", "rename", "1", *name)
+    assert (answer.code, answer.out) == (2, "")
+    assert "name" in answer.err.lower()
+
+
+def test_that_a_run_kept_elsewhere_is_shown_and_not_written_on(gpu_studio, ended, tmp_path):
+    run = ended().directory
+    (tmp_path / "mine").mkdir()
+    moved = run.path.rename(tmp_path / "mine" / run.id)
+    assert gpu_studio("runs", "show", f"{moved}/").code == 0
+    assert gpu_studio("runs", "tag", moved).code == 0
+    for refused in (["delete", moved], ["rename", moved, "x"], ["tag", moved, "--add", "x"], ["stop", moved]):
+        answer = gpu_studio("runs", *refused)
+        assert answer.code == 2
+        assert f"--runs-dir {moved.parent}" in answer.err
+    assert not (moved / "labels.json").exists()

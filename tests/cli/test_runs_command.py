@@ -20,8 +20,8 @@ def test_that_no_runs_are_no_error(gpu_studio, runs_dir):
 def test_that_runs_are_listed_in_a_table_newest_first(gpu_studio, ended, training):
     first, second = ended().directory, training().directory
     heading, *rows = gpu_studio("runs", "list").out.splitlines()
-    assert heading.split() == ["RUN", "STATE", "EPOCH", "BEST", "TIME", "PLAN"]
-    assert [row.split()[:2] for row in rows] == [[second.id, "running"], [first.id, "finished"]]
+    assert heading.split() == ["#", "RUN", "STATE", "EPOCH", "BEST", "TIME", "NAME"]
+    assert [row.split()[:3] for row in rows] == [["2", second.id, "running"], ["1", first.id, "finished"]]
     assert "val_accuracy 0.9000" in rows[1]
 
 

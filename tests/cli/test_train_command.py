@@ -120,7 +120,7 @@ def test_that_a_detached_run_is_named_and_goes_on(gpu_studio, plan_file, machine
     answer = gpu_studio("train", plan_file, "--detach")
     run = the_run()
     assert (answer.code, answer.out) == (0, f"{run.id}\n")
-    assert f"gpu-studio runs attach {run.id}" in answer.err
+    assert answer.err == "Run #1 trains in the background. Watch it with: gpu-studio runs attach 1\n"
     assert is_live(run)
 
 

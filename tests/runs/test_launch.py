@@ -12,6 +12,7 @@ import pytest
 from real_runs import PLAN, eventually, fake_trainer, told
 
 from gpu_studio import plan as plans
+from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.events import Finished, Started
 from gpu_studio.runs.launch import TRAINER_VARIABLE, launch, trainer_command, trainer_environment
 
@@ -118,8 +119,8 @@ sys.stdin.read()
     launcher.kill()
     launcher.communicate()
     try:
-        [run] = runs_dir.iterdir()
-        eventually(lambda: (run / "events.jsonl").exists() and b'"steps"' in (run / "events.jsonl").read_bytes())
+        [run] = directories(runs_dir)
+        eventually(lambda: run.events_file.exists() and b'"steps"' in run.events_file.read_bytes())
         assert trainer.is_running()
     finally:
         trainer.kill()

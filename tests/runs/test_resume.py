@@ -8,6 +8,7 @@ from made_images import put
 from real_runs import eventually, has_trained, told
 
 from gpu_studio import plan as plans
+from gpu_studio.runs.catalogue import directories
 from gpu_studio.runs.checkpoints import checkpoints
 from gpu_studio.runs.inheritance import resumed_from
 from gpu_studio.runs.launch import launch
@@ -130,7 +131,7 @@ def test_that_a_run_trained_to_its_end_needs_more_epochs(ended, runs_dir):
     run = ended("--checkpoint-every", "5").directory
     with pytest.raises(ResumeError, match=r"2 of 2 epochs.*training\.epochs=3"):
         resume(run)
-    assert len(list(runs_dir.iterdir())) == 1
+    assert len(directories(runs_dir)) == 1
     launched = resumed(run, settings=["training.epochs=3"], flags=("--epochs", "3"))
     assert told(launched)[0].from_step == 10
 
@@ -140,7 +141,7 @@ def test_that_a_wrong_setting_is_refused_with_nothing_written(lost, runs_dir):
         resume(lost, settings=["training.epoch=3"])
     with pytest.raises(plans.PlanError):
         resume(lost, settings=["training.batch_size=0"])
-    assert len(list(runs_dir.iterdir())) == 1
+    assert len(directories(runs_dir)) == 1
 
 
 def test_that_the_history_of_a_resumed_run_is_one_curve_from_the_first_step(lost):
@@ -180,7 +181,7 @@ def test_that_a_launch_which_cannot_take_the_checkpoint_over_leaves_nothing_behi
     (chosen.checkpoint.path / "state.json").symlink_to("/no/such/file")
     with pytest.raises(FileNotFoundError):
         launch(plans.load(lost.plan_file), runs_dir, resume=chosen)
-    assert [path.name for path in runs_dir.iterdir()] == [lost.id]
+    assert [run.id for run in directories(runs_dir)] == [lost.id]
 
 
 def test_that_a_run_goes_on_with_another_plan_whose_files_are_looked_for_beside_it(lost, tmp_path):
@@ -193,4 +194,4 @@ def test_that_a_run_goes_on_with_another_plan_whose_files_are_looked_for_beside_
 def test_that_another_model_is_refused_before_anything_is_written(lost, runs_dir):
     with pytest.raises(plans.PlanError, match=r"model\.options\.hidden.*holds the weights"):
         resume(lost, settings=["model.options={ hidden = [3] }"])
-    assert len(list(runs_dir.iterdir())) == 1
+    assert len(directories(runs_dir)) == 1

@@ -6,10 +6,11 @@ import pytest
 from real_runs import eventually, has_trained
 
 from gpu_studio.runs import catalogue
-from gpu_studio.runs.catalogue import Catalogue, LiveRunError, UnknownRunError, find, list_runs
+from gpu_studio.runs.catalogue import Catalogue, LiveRunError, UnknownRunError, list_runs
 from gpu_studio.runs.commands import send
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import Epoch, Steps
+from gpu_studio.runs.finding import find
 from gpu_studio.runs.reading.epochs import Best
 from gpu_studio.runs.reading.summary import headline, summarise
 

@@ -15,9 +15,9 @@ from gpu_studio.cli.output import RefusedError, json_text, note, say, say_json
 from gpu_studio.cli.placing.fitting import fitted, terminal_width
 from gpu_studio.cli.replacing import refuse_to_replace
 from gpu_studio.cli.runs.compare_arguments import WHAT
-from gpu_studio.runs.catalogue import find
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.files import make_private_directory
+from gpu_studio.runs.finding import find
 from gpu_studio.runs.paths import runs_dir
 from gpu_studio.runs.results.comparison import Comparison, Row, Value, metric_names
 from gpu_studio.runs.results.comparison import compare as compared
@@ -61,7 +61,7 @@ def write_report(chosen: argparse.Namespace) -> int:
 
 def export_run(chosen: argparse.Namespace) -> int:
     """Write the curves and figures of a run."""
-    run = find(runs_dir(chosen.runs_dir), chosen.run)
+    run = find(runs_dir(chosen.runs_dir), chosen.run, elsewhere=True)
     if chosen.what and chosen.format != "csv":
         raise RefusedError(f"--what chooses among the files of --format csv: leave it out for {chosen.format}.")
     if chosen.format == "csv" and chosen.what is None:
@@ -78,7 +78,7 @@ def export_run(chosen: argparse.Namespace) -> int:
 
 def runs_of(chosen: argparse.Namespace) -> list[RunDirectory]:
     """The runs that are named. Raises UnknownRunError, and RefusedError for one named twice and for too many."""
-    found = [find(runs_dir(chosen.runs_dir), name) for name in chosen.runs]
+    found = [find(runs_dir(chosen.runs_dir), name, elsewhere=True) for name in chosen.runs]
     for place, run in enumerate(found):
         if run in found[:place]:
             raise RefusedError(f"{run.id} is named twice: name each run once.")
@@ -127,7 +127,7 @@ def _refuse_unknown(metric: str, known: Sequence[str]) -> None:
 
 def _table(comparison: Comparison) -> Iterator[list[str]]:
     runs = comparison.runs
-    yield ["", *(run.summary.plan for run in runs)]
+    yield ["", *(run.title for run in runs)]
     yield ["run", *(run.id for run in runs)]
     yield ["state", *(run.summary.state for run in runs)]
     for rows in (comparison.plans, comparison.figures):
@@ -150,7 +150,13 @@ def _document(comparison: Comparison) -> dict[str, Any]:
 
 
 def _run(run: RunFigures) -> dict[str, Any]:
-    return {"run": run.id, "plan": run.summary.plan, "state": run.summary.state}
+    return {
+        "run": run.id,
+        "number": run.summary.number,
+        "name": run.labels.name or run.summary.plan,
+        "plan": run.summary.plan,
+        "state": run.summary.state,
+    }
 
 
 def _row(row: Row) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What `runs tag` and `runs note` take."""
+"""What `runs tag`, `runs note` and `runs rename` take."""
 
 from __future__ import annotations
 
@@ -18,13 +18,18 @@ examples:
   gpu-studio runs note latest --message "the one to keep"
   gpu-studio runs note latest --message - < note.txt
   gpu-studio runs note latest --clear"""
+_RENAME: Final = """A run is called by its plan until it is given a name of its own. Its number stays.
+
+examples:
+  gpu-studio runs rename 7 "smaller steps"
+  gpu-studio runs rename 7 --clear"""
 
 Command = Callable[[Any, str, str, str], argparse.ArgumentParser]
 Adding = Callable[[argparse.ArgumentParser], None]
 
 
 def add_actions(actions: Any, command: Command, add_json: Adding, run_help: str) -> None:
-    """Add the two actions to those of `runs`."""
+    """Add the actions to those of `runs`."""
     tag = command(actions, "tag", "show or change the tags of runs", _TAG)
     tag.add_argument("runs", metavar="RUN", nargs="+", help=run_help)
     _add_tags(tag, "--add", "tags to give, with commas between them; can be given many times")
@@ -37,6 +42,12 @@ def add_actions(actions: Any, command: Command, add_json: Adding, run_help: str)
     change.add_argument("--message", "-m", metavar="TEXT", help="the note, in place of what was there; -: from stdin")
     change.add_argument("--clear", action="store_true", help="take the note away")
     add_json(note)
+    rename = command(actions, "rename", "give a run a name", _RENAME)
+    rename.add_argument("run", metavar="RUN", help=run_help)
+    named = rename.add_mutually_exclusive_group(required=True)
+    named.add_argument("name", metavar="NAME", nargs="?", help="what the run is called from now on")
+    named.add_argument("--clear", action="store_true", help="call it by its plan again")
+    add_json(rename)
 
 
 def add_filter(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`runs tag` and `runs note`: what a person writes on runs, and the choice of runs by it."""
+"""`runs tag`, `note` and `rename`: what a person writes on runs, and the choice of runs by it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any, Final
 
 from gpu_studio.cli import exit_codes
 from gpu_studio.cli.output import RefusedError, note, say, say_json, say_table
-from gpu_studio.runs.catalogue import find
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.label_changes import Change, change_labels, with_note, with_tags
-from gpu_studio.runs.labels import LONGEST_NOTE, LONGEST_TAG, Labels, read_labels, split_tags
+from gpu_studio.runs.finding import find
+from gpu_studio.runs.label_changes import Change, change_labels, with_name, with_note, with_tags
+from gpu_studio.runs.labels import LONGEST_NAME, LONGEST_NOTE, LONGEST_TAG, Labels, read_labels, split_tags, tidy_name
+from gpu_studio.runs.naming import name_of, title_of
+from gpu_studio.runs.numbers import number_of
 from gpu_studio.runs.paths import runs_dir
 from gpu_studio.runs.reading.summary import Summary
 
@@ -35,6 +37,21 @@ def write_note(chosen: argparse.Namespace) -> int:
     if chosen.clear or chosen.message is not None:
         change = with_note("" if chosen.clear else _message(chosen.message))
     return _act(chosen, change, _say_notes)
+
+
+def rename(chosen: argparse.Namespace) -> int:
+    """Give a run a name, or the plan's again."""
+    name = "" if chosen.clear else tidy_name(chosen.name or "")
+    if not chosen.clear and (not name or len(" ".join(chosen.name.split())) > LONGEST_NAME):
+        raise RefusedError(f"A name has 1 to {LONGEST_NAME} letters. To have the plan's name again: --clear")
+    run = find(runs_dir(chosen.runs_dir), chosen.run)
+    if why_not := change_labels([run], with_name(name)).why_not:
+        raise RefusedError(why_not)
+    if chosen.json:
+        say_json({"run": run.id, "number": number_of(run), "name": name_of(run)})
+    else:
+        note(f"It is called {title_of(run)} now.")
+    return exit_codes.OK
 
 
 def tags_in(options: Iterable[str]) -> tuple[str, ...]:
@@ -66,7 +83,8 @@ def none_has(found: list[Summary], options: Iterable[str]) -> str:
 
 
 def _act(chosen: argparse.Namespace, change: Change | None, show: Callable[[dict[RunDirectory, Labels]], None]) -> int:
-    runs = list(dict.fromkeys(find(runs_dir(chosen.runs_dir), name) for name in chosen.runs))
+    folder = runs_dir(chosen.runs_dir)
+    runs = list(dict.fromkeys(find(folder, name, elsewhere=change is None) for name in chosen.runs))
     for run in runs:
         if problem := read_labels(run).problem:
             note(problem)
@@ -122,5 +140,5 @@ def _alike(some: Sequence[str], others: Iterable[str]) -> list[str]:
     return [tag for tag in some if tag.casefold() in there]
 
 
-ACTIONS: Final[dict[str, Callable[[argparse.Namespace], int]]] = {"tag": tag, "note": write_note}
-"""What each action of `runs` about tags and notes does."""
+ACTIONS: Final[dict[str, Callable[[argparse.Namespace], int]]] = {"tag": tag, "note": write_note, "rename": rename}
+"""What each action of `runs` about what is written on runs does."""

@@ -16,10 +16,11 @@ from gpu_studio.runs.failures.diagnosis import explain
 from gpu_studio.runs.inheritance import resumed_from
 from gpu_studio.runs.labels import read_labels
 from gpu_studio.runs.lineage import read_history
+from gpu_studio.runs.naming import plan_name, title_of
+from gpu_studio.runs.numbers import number_of
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.placement_words import headline
 from gpu_studio.runs.reading.placements import judged
-from gpu_studio.runs.reading.summary import plan_name
 from gpu_studio.runs.results.evaluations import evaluations
 from gpu_studio.runs.results.ran_code import ran_code
 from gpu_studio.runs.wording import duration, share, size
@@ -31,6 +32,8 @@ def report(run: RunDirectory) -> dict[str, Any]:
     why, labels = explain(run), read_labels(run)
     return {
         "run": run.id,
+        "number": number_of(run),
+        "name": labels.name or plan_name(run),
         "directory": str(run.path),
         "plan": plan_name(run),
         "tags": list(labels.tags),
@@ -64,7 +67,7 @@ def report(run: RunDirectory) -> dict[str, Any]:
 def report_lines(run: RunDirectory) -> Iterator[str]:
     """Yield the same for a person, as lines."""
     history = read_history(run)
-    yield f"{plan_name(run)}: {history.state}"
+    yield f"{title_of(run)}: {history.state}"
     yield from (f"  {name:<12} {text}" for name, text in _facts(run, history) if text)
     yield from (f"  epoch {row.epoch:<6} {metrics_in_words(row.metrics)}" for row in history.epochs.rows[-10:])
     if history.finished and history.finished.metrics:
@@ -74,9 +77,10 @@ def report_lines(run: RunDirectory) -> Iterator[str]:
 
 
 def _facts(run: RunDirectory, history: History) -> Iterator[tuple[str, str]]:
-    yield "run", run.id
-    yield "directory", str(run.path)
     labels = read_labels(run)
+    yield "run", run.id
+    yield "plan", plan_name(run) if labels.name else ""
+    yield "directory", str(run.path)
     yield "tags", ", ".join(labels.tags)
     yield "note", labels.note.replace("\n", f"\n{' ' * 15}")
     yield "resumed from", _parent(run) or ""

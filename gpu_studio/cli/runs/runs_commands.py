@@ -19,16 +19,19 @@ from gpu_studio.cli.train.following import follow
 from gpu_studio.cli.train.interrupts import LeaveRun
 from gpu_studio.cli.train.sinks import sink_for
 from gpu_studio.interrupts import counted_interrupts
-from gpu_studio.runs.catalogue import find, list_runs, restore
+from gpu_studio.runs.catalogue import list_runs, restore
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.labels import read_labels
+from gpu_studio.runs.finding import deleted, find
+from gpu_studio.runs.labels import Labels, read_labels
 from gpu_studio.runs.paths import runs_dir
 from gpu_studio.runs.reading.summary import Summary
 from gpu_studio.runs.results.run_figures import joules_of
 from gpu_studio.runs.wording import duration, metric
 from gpu_studio.runs.wording import energy as watt_hours
 
-_HEADINGS = ("RUN", "STATE", "EPOCH", "BEST", "TIME", "PLAN")
+_HEADINGS = ("#", "RUN", "STATE", "EPOCH", "BEST", "TIME", "NAME")
+_READING = frozenset({"show", "log", "placement"})
+"""What changes nothing in the folder of a run, and so can be done to one that is kept elsewhere."""
 
 
 def runs(chosen: argparse.Namespace) -> int:
@@ -41,7 +44,8 @@ def runs(chosen: argparse.Namespace) -> int:
         return several.ACTIONS[chosen.action](chosen)
     if chosen.action in labelling.ACTIONS:
         return labelling.ACTIONS[chosen.action](chosen)
-    return _ACTIONS[chosen.action](find(runs_dir(chosen.runs_dir), chosen.run), chosen)
+    run = find(runs_dir(chosen.runs_dir), chosen.run, elsewhere=chosen.action in _READING)
+    return _ACTIONS[chosen.action](run, chosen)
 
 
 def _list(chosen: argparse.Namespace) -> int:
@@ -54,21 +58,23 @@ def _list(chosen: argparse.Namespace) -> int:
     elif not found:
         note(f"There are no runs in {runs_dir(chosen.runs_dir)} yet: start one, with: gpu-studio train")
     else:
-        columns = [_HEADINGS, *(_row(summary) for summary in found)]
-        more = list(_more_columns(found, energy=chosen.energy))
+        labels = [read_labels(summary.directory) for summary in found]
+        columns = [_HEADINGS, *(_row(*each) for each in zip(found, labels, strict=True))]
+        more = list(_more_columns(found, labels, energy=chosen.energy))
         say_table([(*row, *(column[place] for column in more)) for place, row in enumerate(columns)])
     return exit_codes.OK
 
 
-def _row(summary: Summary) -> tuple[str, ...]:
+def _row(summary: Summary, labels: Labels) -> tuple[str, ...]:
     best = f"{summary.best.metric} {metric(summary.best.value)}" if summary.best else ""
     epochs = f"{summary.epoch}/{summary.epochs_total}" if summary.epochs_total else ""
-    return summary.id, summary.state, epochs, best, duration(summary.seconds), summary.plan
+    name = labels.name or summary.plan
+    return str(summary.number or ""), summary.id, summary.state, epochs, best, duration(summary.seconds), name
 
 
-def _more_columns(found: list[Summary], *, energy: bool) -> Iterator[list[str]]:
+def _more_columns(found: list[Summary], labels: list[Labels], *, energy: bool) -> Iterator[list[str]]:
     """Those that cost reading, where somebody asks for them, or that most people leave empty."""
-    tags = [", ".join(read_labels(summary.directory).tags) for summary in found]
+    tags = [", ".join(each.tags) for each in labels]
     if any(tags):
         yield ["TAGS", *tags]
     if energy:
@@ -77,7 +83,7 @@ def _more_columns(found: list[Summary], *, energy: bool) -> Iterator[list[str]]:
 
 def _labelled(summary: Summary) -> dict[str, Any]:
     labels = read_labels(summary.directory)
-    return {"tags": list(labels.tags), "note": labels.note}
+    return {"name": labels.name or summary.plan, "tags": list(labels.tags), "note": labels.note}
 
 
 def _measured(summary: Summary, chosen: argparse.Namespace) -> dict[str, Any]:
@@ -95,6 +101,7 @@ def _document(summary: Summary) -> dict[str, Any]:
     best = summary.best
     return {
         "run": summary.id,
+        "number": summary.number,
         "directory": str(summary.directory.path),
         "plan": summary.plan,
         "state": summary.state,
@@ -135,7 +142,8 @@ def _log(run: RunDirectory, chosen: argparse.Namespace) -> int:
 
 
 def _restore(chosen: argparse.Namespace) -> int:
-    run = restore(runs_dir(chosen.runs_dir), chosen.run)
+    runs = runs_dir(chosen.runs_dir)
+    run = restore(runs, deleted(runs, chosen.run))
     if chosen.json:
         say_json({"run": run.id, "directory": str(run.path)})
     else:

@@ -20,9 +20,10 @@ from gpu_studio.cli.train.run_prediction import keep_prediction
 from gpu_studio.cli.train.sinks import sink_for
 from gpu_studio.hardware import accompany
 from gpu_studio.interrupts import counted_interrupts
-from gpu_studio.runs.catalogue import find
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.finding import find
 from gpu_studio.runs.launch import Launched, launch
+from gpu_studio.runs.numbers import number_of
 from gpu_studio.runs.paths import runs_dir
 from gpu_studio.runs.resume import resume as resume_run
 
@@ -90,5 +91,7 @@ def _tell_detached(launched: Launched, chosen: argparse.Namespace) -> int:
         say_json({"run": run.id, "directory": str(run.path), "pid": launched.process.pid})
     else:
         say(run.id)
-        note(f"It trains in the background. Watch it with: gpu-studio runs attach {run.id}")
+        number = number_of(run)
+        which = f"Run #{number}" if number else "It"
+        note(f"{which} trains in the background. Watch it with: gpu-studio runs attach {number or run.id}")
     return exit_codes.OK

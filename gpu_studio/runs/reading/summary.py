@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -10,6 +9,8 @@ from typing import Final
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import ENDED, AnyEvent, Devices, State, decode
 from gpu_studio.runs.inheritance import resumed_from
+from gpu_studio.runs.naming import plan_name
+from gpu_studio.runs.numbers import number_of
 from gpu_studio.runs.reading.epochs import Best, EpochTable, higher_is_better
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.lines import LineTail
@@ -31,7 +32,8 @@ class Summary:
 
     `best` is the best epoch by the metric that says most: a validation accuracy, else the validation loss, else any.
     `curve` holds that metric of each epoch, `losses` the validation loss, else the loss; `peaks` the peak bytes of each
-    device. `model` is the name of the built model, empty before there is one, `devices` what TensorFlow saw.
+    device. `model` is the name of the built model, empty before there is one, `devices` what TensorFlow saw. `number`
+    tells the run from the others of its folder.
     """
 
     directory: RunDirectory
@@ -52,6 +54,7 @@ class Summary:
     losses: tuple[float, ...] = ()
     model: str = ""
     devices: Devices | None = None
+    number: int | None = None
 
     @property
     def id(self) -> str:
@@ -174,18 +177,10 @@ def _summary(run: RunDirectory, history: History) -> Summary:
         losses=_losses(history.epochs),
         model=history.model.name if history.model else "",
         devices=history.devices,
+        number=number_of(run),
     )
 
 
 def _losses(epochs: EpochTable) -> tuple[float, ...]:
     name = "val_loss" if "val_loss" in epochs.metrics else "loss"
     return tuple(epochs.metric(name).tolist())
-
-
-def plan_name(run: RunDirectory) -> str:
-    """Return the plan's name as the run's plan file says it; the run's id if that cannot be read."""
-    try:
-        name = tomllib.loads(run.plan_file.read_text(encoding="utf-8")).get("name", run.id)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        return run.id
-    return str(name)

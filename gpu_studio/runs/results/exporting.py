@@ -158,7 +158,7 @@ _ROWS: Final[dict[str, Callable[[RunDirectory], Rows]]] = {
 
 def _summary(summary: Summary) -> dict[str, Any]:
     names = ("plan", "state", "reason", "created", "seconds", "epoch", "step", "strategy", "resumed_from")
-    return {"run": summary.id, **{name: getattr(summary, name) for name in names}}
+    return {"run": summary.id, "number": summary.number, **{name: getattr(summary, name) for name in names}}
 
 
 def _best(summary: Summary) -> dict[str, Any] | None:

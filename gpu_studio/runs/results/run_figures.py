@@ -15,6 +15,7 @@ from gpu_studio.runs.checkpoints import SavedCheckpoint, checkpoints
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.failures.diagnosis import Explanation, explain
 from gpu_studio.runs.labels import NOTHING, Labels, read_labels
+from gpu_studio.runs.naming import title
 from gpu_studio.runs.reading.epochs import Best
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.summary import Skimmer, Summary
@@ -70,6 +71,11 @@ class RunFigures:
     def id(self) -> str:
         """The run's id."""
         return self.summary.id
+
+    @property
+    def title(self) -> str:
+        """The run's number and its name."""
+        return title(self.summary.number, self.labels.name or self.summary.plan)
 
     @property
     def best(self) -> Best | None:

@@ -91,7 +91,7 @@ def compared_chart(runs: Sequence[RunFigures], name: str, width: int, points: in
     # The loss of single steps is so noisy that several cannot be told apart: that of the epochs is their mean.
     by_epoch = min((len(run.epochs) for run in runs), default=0) >= _ENOUGH_EPOCHS
     found = ((run, curve(run.summary.directory, name, points, by_epoch=by_epoch), n) for n, run in enumerate(runs))
-    lines = [_line(run.summary.plan, each, n, faint=not by_epoch) for run, each, n in found if len(each.steps)]
+    lines = [_line(run.title, each, n, faint=not by_epoch) for run, each, n in found if len(each.steps)]
     return _over_steps(_title(name), lines, width)
 
 

@@ -19,7 +19,7 @@ _LONGEST: Final = 300
 
 def header(runs: Sequence[RunFigures]) -> Markup:
     """What the report is about."""
-    names = ", ".join(dict.fromkeys(run.summary.plan for run in runs))
+    names = ", ".join(run.title for run in runs)
     return tag("header", tag("h1", f"{len(runs)} runs compared"), tag("div", names, class_="origin"))
 
 
@@ -42,19 +42,19 @@ def _runs(runs: Sequence[RunFigures]) -> Iterator[list[Child]]:
     for place, run in enumerate(runs):
         state = tag("span", run.summary.state, class_=STATES[run.summary.state])
         told = f"{outcome(run)} {run.why.message if run.why else ''}".rstrip()
-        name = join(sample(place), " ", run.summary.plan)
+        name = join(sample(place), " ", run.title)
         yield [name, run.id, join(state, " · ", told), moment(run.summary.created)]
 
 
 def _differences(comparison: Comparison) -> Markup:
-    headings = ("field", *(run.summary.plan for run in comparison.runs))
+    headings = ("field", *(run.title for run in comparison.runs))
     rows = (_cells(row) for row in comparison.plans)
     found = table("The fields in which the plans differ", headings, rows, field=True)
     return found or tag("p", "The plans are the same in every field.")
 
 
 def _figures(comparison: Comparison) -> Markup | None:
-    headings = ("", *(run.summary.plan for run in comparison.runs))
+    headings = ("", *(run.title for run in comparison.runs))
     numbers = range(1, len(headings))
     return table("Figures of each run", headings, (_cells(row) for row in comparison.figures), numbers)
 
@@ -68,4 +68,4 @@ def _environment(runs: Sequence[RunFigures]) -> Markup | None:
     """What the runs trained with; where they all agree, once."""
     names = dict.fromkeys(name for run in runs for name in run.environment)
     rows = [[name, *(run.environment.get(name, "–") for run in runs)] for name in names]
-    return table("What each trained with", ("", *(run.summary.plan for run in runs)), rows)
+    return table("What each trained with", ("", *(run.title for run in runs)), rows)

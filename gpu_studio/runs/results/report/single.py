@@ -26,14 +26,15 @@ _COUNTED: Final = {"allocator": "TensorFlow's allocator", "host": "all logical C
 def header(run: RunFigures) -> Markup:
     """What the report is about, and how the run ended."""
     summary = run.summary
-    origin = [summary.id, moment(summary.created), *filter(None, [run.environment.get("computer")])]
+    planned = [f"plan {summary.plan}"] if run.labels.name else []
+    origin = [summary.id, *planned, moment(summary.created), *filter(None, [run.environment.get("computer")])]
     origin += [", ".join(run.labels.tags)] if run.labels.tags else []
     if summary.resumed_from:
         origin.append(f"goes on from {summary.resumed_from}")
     state = tag("span", summary.state, class_=f"state {STATES[summary.state]}")
     return tag(
         "header",
-        tag("h1", summary.plan),
+        tag("h1", run.title),
         tag("div", state, tag("span", outcome(run)), class_="outcome"),
         tag("div", " · ".join(origin), class_="origin"),
     )

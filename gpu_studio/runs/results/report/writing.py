@@ -21,9 +21,7 @@ def report(runs: Sequence[RunFigures]) -> str:
     """Return the report of one run, or of several compared, as one document of HTML. Raises OSError."""
     made = f"Written {moment(time.time())} by GPU Studio {__version__}."
     if len(runs) == 1:
-        return page(
-            f"{runs[0].summary.plan} – {runs[0].id}", single.header(runs[0]), *single.content(runs[0]), made=made
-        )
+        return page(f"{runs[0].title} – {runs[0].id}", single.header(runs[0]), *single.content(runs[0]), made=made)
     return page(f"{len(runs)} runs compared", several.header(runs), *several.content(runs), made=made)
 
 
