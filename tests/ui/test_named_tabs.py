@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from gpu_studio.ui.widgets.named_tabs import NamedTabs
 
@@ -64,3 +64,20 @@ def test_that_a_marked_tab_has_a_sign_and_words_until_it_is_well_again(tabs, the
 def test_that_there_is_no_tab_of_another_name(tabs) -> None:
     with pytest.raises(ValueError, match="four"):
         tabs.open("four")
+
+
+def test_that_a_tab_which_is_offered_late_and_opened_at_once_pushes_no_other_out_of_sight(qtbot, theme) -> None:
+    tabs, holder = NamedTabs("tabs", theme), QWidget()
+    row = QHBoxLayout(holder)
+    row.addWidget(tabs)
+    row.addStretch(1)
+    for name in ("Log", "Checkpoints", "Details"):
+        tabs.add(name, QLabel(name), offered=name != "Details")
+    for part in (holder, tabs.pages):
+        qtbot.addWidget(part)
+    holder.resize(900, 60)
+    holder.show()
+    tabs.offer("Details", True)
+    tabs.open("Details")
+    qtbot.waitUntil(lambda: tabs.tabRect(0).left() == 0)
+    assert tabs.tabRect(2).right() < tabs.width()

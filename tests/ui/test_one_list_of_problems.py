@@ -65,6 +65,9 @@ def test_that_refused_data_stand_in_the_way_until_others_are_chosen_and_can_be_a
     told(window, qtbot)
     (obstacle,) = window.plan_page.outlook.obstacles.views.values()
     assert obstacle.button.text() == "Try again"
+    # On the tab it is said once: where the data would stand.
+    assert window.plan_page.workspace.open("Data").form.kind_row.problem.isHidden()
+    assert "There are 13 samples." in window.plan_page.workspace.open("Data").bar.text
     click(qtbot, obstacle.button)
     assert window.facts.asking
     window.document.undo_stack.undo()

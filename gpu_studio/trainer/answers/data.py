@@ -22,7 +22,7 @@ from gpu_studio.trainer.data import Dataset, Split, cache, load_data
 from gpu_studio.trainer.data.loading import refuse_unnamed
 from gpu_studio.trainer.data.splits import held_out
 from gpu_studio.trainer.environment import settle
-from gpu_studio.trainer.errors import TrainerError
+from gpu_studio.trainer.errors import TrainerError, UserCodeError
 
 _BROUGHT_TEST = 10_000
 """Test samples of each of the data sets that are downloaded: MNIST, Fashion-MNIST, CIFAR-10."""
@@ -51,7 +51,8 @@ def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict
     except TrainerError as error:
         if isinstance(error.__cause__, NotHereError):
             return encoded(PlanFacts(data=announced(plan.data))), False
-        return encoded(PlanFacts(data_error=error.message, advice=error.suggestions)), False
+        details = error.trace if isinstance(error, UserCodeError) else ""
+        return encoded(PlanFacts(data_error=error.message, advice=error.suggestions, details=details)), False
     except MemoryError as error:
         return encoded(PlanFacts(data_error=f"The data do not fit into memory: {error}.", advice=(_FEWER,))), False
 

@@ -5,6 +5,7 @@ Everything is built as a run builds it, on the CPU; one training step is traced 
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from gpu_studio import plan as plans
 from gpu_studio.placement.plan_facts import ModelFacts, encoded
 from gpu_studio.trainer.answers.modesty import be_modest
 from gpu_studio.trainer.environment import settle
-from gpu_studio.trainer.errors import TrainerError
+from gpu_studio.trainer.errors import TrainerError, UserCodeError
 from gpu_studio.trainer.failures import explain
 
 
@@ -60,10 +61,12 @@ def is_out_of_memory(error: Exception) -> bool:
 
 def _refused(what: str, error: Exception, policy: str) -> ModelFacts:
     if isinstance(error, TrainerError):
-        return ModelFacts(policy=policy, model_error=error.message, advice=error.suggestions)
+        facts = ModelFacts(policy=policy, model_error=error.message, advice=error.suggestions)
+        return replace(facts, details=error.trace) if isinstance(error, UserCodeError) else facts
     if is_out_of_memory(error):
         advice = ("Choose a smaller model, or fewer units.", "Look who else uses the memory of this machine.")
         return ModelFacts(policy=policy, model_error=explain(error).message, advice=advice)
     first = (str(error).strip().splitlines() or [type(error).__name__])[0]
     advice = ("Hold the shape of the data against the model's input.", "Check the model's options.")
-    return ModelFacts(policy=policy, model_error=f"{what}: {first}", advice=advice)
+    details = "".join(traceback.format_exception(error))
+    return ModelFacts(policy=policy, model_error=f"{what}: {first}", advice=advice, details=details)

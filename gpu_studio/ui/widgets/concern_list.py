@@ -43,7 +43,8 @@ class ConcernView(QFrame):
         # A long field gives way in its middle: its end is what it is about, and it has no place to break at.
         self._field = Elided(role="mono", mode=Qt.TextElideMode.ElideMiddle)
         self._text, self._why = Paragraph(), Paragraph(role="caption")
-        self.button = Button("", small=True)
+        self.button, self.more = Button("", small=True), Button("Details", small=True)
+        self.more.setToolTip("Show the traceback, which can be copied")
         self.others: list[Button] = []
         self._queue = queue
         self._foot = QGridLayout()
@@ -66,6 +67,8 @@ class ConcernView(QFrame):
         self.button.setVisible(bool(concern.deed))
         self.button.setText(concern.deed)
         self.button.setAccessibleName(f"{concern.deed}, because {concern.said}")
+        self.more.setVisible(bool(concern.details))
+        self.more.setAccessibleName(f"Details of {concern.field}")
         self._show_others(concern)
 
     def _show_others(self, concern: Concern) -> None:
@@ -98,6 +101,8 @@ class ConcernView(QFrame):
         self._foot.setContentsMargins(0, GRID // 2, 0, 0)
         self._foot.setSpacing(GRID // 2)
         self._foot.addWidget(self.button, 0, 0)
+        # What was refused has its details, and no further ways out.
+        self._foot.addWidget(self.more, 0, 1)
         self._foot.setColumnStretch(IN_A_ROW, 1)
         self.button.clicked.connect(lambda: self.mending.emit(self.concern))
         words.addLayout(self._foot)
@@ -123,9 +128,13 @@ class ConcernView(QFrame):
 
 
 class ConcernList(QWidget):
-    """Under each other; the views of those that stay are kept. `mending(Concern)` fires when a button is pressed."""
+    """Under each other; the views of those that stay are kept.
+
+    `mending(Concern)` fires when the button of one is pressed, `reading(Concern)` when a person wants its details.
+    """
 
     mending = Signal(object)
+    reading = Signal(object)
 
     def __init__(self, theme: ThemeManager, tone: Tone, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -159,6 +168,7 @@ class ConcernList(QWidget):
     def _made(self) -> ConcernView:
         view = ConcernView(self._theme, self._tone, self.queue)
         view.mending.connect(self.mending)
+        view.more.clicked.connect(lambda: self.reading.emit(view.concern))
         return view
 
     def _pass_on_focus(self, focused: int | None, gone: Sequence[ConcernView]) -> None:

@@ -52,6 +52,8 @@ class NamedTabs(QTabBar):
         """Let the tab be seen or not; where the open one goes, its neighbour opens."""
         if self.offers(name) != offered:
             self.setTabVisible(self._names.index(name), offered)
+            # Qt does not tell the layout, which would give the bar the width that it had before.
+            self.updateGeometry()
 
     def offers(self, name: str) -> bool:
         """Whether the tab is there to be opened."""

@@ -13,7 +13,7 @@ from gpu_studio.ui.widgets.notice import Tone
 
 
 class Note(QFrame):
-    """Takes no room while there is nothing to say."""
+    """Takes no room while there is nothing to say. `more` is a second button, hidden until somebody offers it."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -22,9 +22,12 @@ class Note(QFrame):
         self.words = Paragraph()
         self.button = Button("", small=True)
         self.button.clicked.connect(self._act)
+        self.more = Button("Details", small=True)
+        self.more.hide()
         row = QHBoxLayout(self)
         row.setContentsMargins(GRID + 4, GRID // 2, GRID, GRID // 2)
         row.addWidget(self.words, 1)
+        row.addWidget(self.more)
         row.addWidget(self.button)
         self.hide()
 

@@ -6,6 +6,7 @@ import pytest
 from model_answers import IMAGES, ROWS, TOKENS, answers
 
 from gpu_studio.plan import Model, Named, Plan, Training
+from gpu_studio.runs.consent import allow_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_asker")]
 
@@ -33,6 +34,7 @@ ASKED = {
     "misfit": (plan(Model(file="nested.keras")), IMAGES),
     "no images": (plan(Model(name="cnn")), ROWS),
     "python": (plan(Model(python="models.py:build")), ROWS),
+    "broken": (plan(Model(python="broken.py:build")), ROWS),
     "too large": (plan(Model(name="mlp", options={"hidden": [3_000_000, 3_000_000]})), ROWS),
     "impossible": (plan(Model(name="mlp", options={"hidden": [-3]})), ROWS),
     "unknown optimizer": (plan(optimizer="adamm"), ROWS),
@@ -42,7 +44,12 @@ ASKED = {
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
-    return answers(tmp_path_factory.mktemp("models"), ASKED)
+    folder = tmp_path_factory.mktemp("models")
+    (folder / "broken.py").write_text(
+        "def build():\n    return deeper()\n\ndef deeper():\n    raise ValueError('no')\n"
+    )
+    allow_file(folder / "broken.py", (folder / "broken.py").read_bytes())
+    return answers(folder, ASKED)
 
 
 def layers(facts):
@@ -159,6 +166,15 @@ def test_that_a_model_that_cannot_be_had_is_a_sentence_with_advice(told, name, w
     assert told[name].graph is None
     assert words in told[name].model_error
     assert told[name].advice
+
+
+def test_that_code_of_the_user_s_own_which_fails_is_told_with_its_own_traceback(told) -> None:
+    assert told["broken"].model_error == "broken.py stopped in line 5 with ValueError: no"
+    assert "line 2, in build" in told["broken"].details
+    assert "line 5, in deeper" in told["broken"].details
+    assert "gpu_studio" not in told["broken"].details
+    assert told["python"].details == ""
+    assert "Traceback" in told["impossible"].details
 
 
 def test_that_a_model_that_scales_what_is_small_already_is_told(told) -> None:

@@ -17,6 +17,7 @@ from gpu_studio.plan.mends import mends_of
 from gpu_studio.plan.problems import Unnamed
 from gpu_studio.runs.sources import ConsentProblem
 from gpu_studio.ui.models.devices.link_cautions import link_cautions
+from gpu_studio.ui.models.plan.own_code import code_of
 from gpu_studio.ui.models.plan.plan_view import PlanView
 
 MOST = 8
@@ -28,7 +29,8 @@ class Concern:
     """One of them: `key` tells it from the others from plan to plan, `field` is the plan's where there is one.
 
     What is in the way may be a file of Python, `code`, that its user has not allowed. What was `refused` can be asked
-    about again once it was mended elsewhere; `details` is the traceback that came with it.
+    about again once it was mended elsewhere; `details` is the traceback that came with it, `source` the user's own file
+    that it came from. What is `awaited` is no mistake: it is only still to be named.
     """
 
     key: str
@@ -39,8 +41,8 @@ class Concern:
     code: Path | None = None
     refused: bool = False
     details: str = ""
+    source: Path | None = None
     awaited: bool = False
-    """Nothing is wrong: it is only still to be named."""
     others: tuple[Mend, ...] = ()
     """Further ways out, besides the `mend`."""
     waits: bool = False
@@ -109,15 +111,24 @@ def _problems(view: PlanView) -> Iterator[Concern]:
     mends = mends_of(shown, view.plan, view.machine)
     for place, (problem, mend) in enumerate(zip(shown, mends, strict=True)):
         earlier = sum(each.field == problem.field for each in shown[:place])
-        yield _standing(problem, f"{problem.field} {earlier}", mend)
+        yield _standing(problem, f"{problem.field} {earlier}", mend, view)
     if len(view.problems) > MOST:
         yield Concern("more", f"{len(view.problems) - MOST} more come after these")
 
 
-def _standing(problem: Problem, key: str, mend: Mend | None) -> Concern:
+def _standing(problem: Problem, key: str, mend: Mend | None, view: PlanView) -> Concern:
     """A problem as something that stands in the way; `mend` is what the plan's own rules offer."""
     if isinstance(problem, Refusal):
-        return Concern(key, problem.received, problem.advice, problem.field, refused=True, details=problem.details)
+        source = code_of(view.plan, problem.field, view.base)
+        return Concern(
+            key,
+            problem.received,
+            problem.advice,
+            problem.field,
+            refused=True,
+            details=problem.details,
+            source=source,
+        )
     if isinstance(problem, Misplaced):
         mend = problem.mend
     code = problem.path if isinstance(problem, ConsentProblem) else None

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from gpu_studio.plan import Plan, Problem
 from gpu_studio.plan.problems import listed
+from gpu_studio.plan.references import reference
 from gpu_studio.runs.consent import Standing, allowances
+from gpu_studio.runs.relocation import absolute
 from gpu_studio.runs.sources import ConsentProblem, consent_needed, file_problems
 
 
@@ -20,6 +22,12 @@ def names_files(plan: Plan) -> bool:
 def not_allowed(plan: Plan, base: Path) -> tuple[Path, ...]:
     """The files of `plan` that may not be run as they are now; relative ones start at `base`."""
     return tuple(path for path, _ in consent_needed(plan, base))
+
+
+def code_of(plan: Plan, part: str, base: Path) -> Path | None:
+    """The Python file of the `model` or the `data`, relative to `base`; None where they come from elsewhere."""
+    named = reference((plan.model if part == "model" else plan.data).python or "")
+    return absolute(named.file, base) if named else None
 
 
 def not_looked_into(paths: Sequence[Path]) -> str:

@@ -15,7 +15,7 @@ from gpu_studio.plan import Plan
 from gpu_studio.runs.questions.plan_question import data_question, model_question
 from gpu_studio.runs.relocation import with_absolute_files
 from gpu_studio.ui.models.background import Background
-from gpu_studio.ui.models.plan.own_code import not_allowed
+from gpu_studio.ui.models.plan.own_code import code_of, not_allowed
 from gpu_studio.ui.models.plan.plan_inquiry import Ended, Progress, Told, inquire
 
 if TYPE_CHECKING:
@@ -93,6 +93,20 @@ class FactsReader(QObject):
     def asking(self) -> bool:
         """Whether an answer is awaited."""
         return self._patience.isActive() or self._inquiry is not None
+
+    @property
+    def details(self) -> str:
+        """The traceback of what was refused; empty where there is none."""
+        facts = self.facts or PlanFacts()
+        return facts.details or (facts.model.details if facts.model else "")
+
+    @property
+    def failed_code(self) -> Path | None:
+        """The file of Python that failed; None where it was none of the user's own."""
+        if self._followed is None or not self.details:
+            return None
+        part = "data" if self.facts and self.facts.data_error else "model"
+        return code_of(self._followed.plan, part, self._followed.base)
 
     def follow(self, plan: Plan, base: Path) -> None:
         """Give the facts of `plan`, whose relative file names start at `base`; asks only if the last do not hold."""

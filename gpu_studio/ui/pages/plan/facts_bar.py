@@ -25,6 +25,9 @@ class FactsBar(Note):
         self._what = what
         self._offers_consent = offers_consent
         self._reader: FactsReader | None = None
+        self._error = ""
+        self.more.setToolTip("Show the traceback, which can be copied")
+        self.more.clicked.connect(self._read)
 
     def show_reader(
         self, reader: FactsReader, error: str = "", advice: Sequence[str] = (), *, known: bool = False
@@ -33,7 +36,8 @@ class FactsBar(Note):
 
         `error` and `advice` are what it was told instead of what was asked.
         """
-        self._reader = reader
+        self._reader, self._error = reader, error
+        self.more.setVisible(bool(error and reader.details) and not reader.asking)
         if known:
             self.hide()
         elif reader.withheld:
@@ -64,3 +68,10 @@ class FactsBar(Note):
             self._reader.cancel()
         else:
             self._reader.retry()
+
+    def _read(self) -> None:
+        # Imported when it is first opened: the window's start waits for this module.
+        from gpu_studio.ui.widgets.asking.trace_dialog import TraceDialog
+
+        if self._reader is not None:
+            TraceDialog(sentence(self._error), self._reader.details, self._reader.failed_code, self.window()).show()

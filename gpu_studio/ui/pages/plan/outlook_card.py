@@ -19,7 +19,7 @@ from gpu_studio.ui.pages.plan.facts_bar import FactsBar
 from gpu_studio.ui.pages.plan.form.tab_order import follow_layout
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
-from gpu_studio.ui.units import plural
+from gpu_studio.ui.units import plural, sentence
 from gpu_studio.ui.widgets.card import Card
 from gpu_studio.ui.widgets.concern_list import ConcernList
 from gpu_studio.ui.widgets.labels import Label, Paragraph
@@ -50,6 +50,7 @@ class OutlookCard(Card):
         self.waiting = FactsBar("what a step takes", offers_consent=False)
         for concerns in (self.obstacles, self.warnings):
             concerns.mending.connect(self._mend)
+            concerns.reading.connect(self._read)
         self._lay_out()
 
     def set_facts(self, reader: FactsReader) -> None:
@@ -132,6 +133,12 @@ class OutlookCard(Card):
             self._reader.consent_wanted.emit(concern.code)
         elif concern.refused and self._reader is not None:
             self._reader.retry()
+
+    def _read(self, concern: Concern) -> None:
+        # Imported when it is first opened: the window's start waits for this module.
+        from gpu_studio.ui.widgets.asking.trace_dialog import TraceDialog
+
+        TraceDialog(sentence(concern.text), concern.details, concern.source, self.window()).show()
 
     def _lay_out(self) -> None:
         area = Scrolled()

@@ -7,6 +7,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
+from gpu_studio.placement.known_problems import Refusal
 from gpu_studio.plan import Problem
 from gpu_studio.plan.problems import Unnamed
 from gpu_studio.ui.models.plan.plan_view import Change, PlanView
@@ -64,9 +65,10 @@ class Row(QWidget):
     def say(self, problems: tuple[Problem, ...]) -> None:
         """Tell what is wrong, under the control; nothing takes no room.
 
-        Of a field that waits for its first entry nothing is wrong: what to write there stands in it.
+        Of a field that waits for its first entry nothing is wrong: what to write there stands in it. What TensorFlow
+        refused is said where its answer would stand.
         """
-        wrong = (each for each in dict.fromkeys(problems) if not isinstance(each, Unnamed))
+        wrong = (each for each in dict.fromkeys(problems) if not isinstance(each, Unnamed | Refusal))
         text = "\n".join(f"✘ {sentence(f'{each.received}: {each.advice}')}" for each in wrong)
         if self.problem.text() != text:
             self.problem.setText(text)
