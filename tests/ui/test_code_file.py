@@ -9,7 +9,7 @@ import pytest
 
 from gpu_studio.runs.consent import Standing, allow_file
 from gpu_studio.ui.models.plan.code_file import LONGEST_LINE, MOST_LINES, read_code_file
-from gpu_studio.ui.models.plan.python_functions import Function, functions_in
+from gpu_studio.ui.models.plan.python_functions import Function, Parameter, functions_in
 
 MARKER = "executed"
 HOSTILE = f"""
@@ -87,9 +87,26 @@ def test_that_whether_it_was_allowed_is_told(tmp_path: Path) -> None:
 def test_that_the_functions_of_the_top_level_are_read_with_hint_and_options(tmp_path: Path) -> None:
     found = functions_in(written(tmp_path, HOSTILE))
     assert found == (
-        Function("build_model", "Layers, \\u202eand a surprise.", ("units",)),
-        Function("second", "", ("width",)),
+        Function("build_model", "Layers, \\u202eand a surprise.", (Parameter("units", 8, "8"),)),
+        Function("second", "", (Parameter("width"),), takes_more=True),
     )
+
+
+def test_that_parameters_are_read_with_their_defaults_and_none_of_them_is_computed(tmp_path: Path) -> None:
+    code = """
+def build(first, /, outputs, rate=0.1, wide=(64, 32), name="relu", pick=None, deep=1/0, *, units: int, bias=True): ...
+"""
+    (found,) = functions_in(written(tmp_path, code))
+    assert {each.name: (each.default, each.hint) for each in found.parameters} == {
+        "rate": (0.1, ""),
+        "wide": ([64, 32], ""),
+        "name": ("relu", ""),
+        "pick": (None, "default None"),
+        "deep": (None, "default 1 / 0"),
+        "units": (None, "has no default: give it a value"),
+        "bias": (True, ""),
+    }
+    assert not found.takes_more
 
 
 def test_that_a_file_that_has_changed_is_read_anew(tmp_path: Path) -> None:

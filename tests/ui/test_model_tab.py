@@ -175,10 +175,10 @@ def test_that_an_error_is_told_and_can_be_tried_again(tab, held, qtbot, facts, e
 @pytest.mark.parametrize(
     ("sizes", "words"),
     [
-        ((256, 256, 256, 10), "784 → 256 → 256 → 256 → 10"),
-        ((512, *[128] * 20, 64, 10), "784 → 512 → 128 → … → 64 → 10"),
-        ((1, 2, 3, 4, 5, 6, 7, 8), "784 → 1 → 2 → … → 6 → 7 → 8"),
-        ((1, *[2] * 9, 3, 4, 5, 6), "784 → 1 → 2 → … → 4 → 5 → 6"),
+        ((256, 256, 256, 10), "28 × 28 × 1 → 256 → 256 → 256 → 10"),
+        ((512, *[128] * 20, 64, 10), "28 × 28 × 1 → 512 → 128 → … → 64 → 10"),
+        ((1, 2, 3, 4, 5, 6, 7, 8), "28 × 28 × 1 → 1 → 2 → … → 6 → 7 → 8"),
+        ((1, *[2] * 9, 3, 4, 5, 6), "28 × 28 × 1 → 1 → 2 → … → 4 → 5 → 6"),
     ],
 )
 def test_that_of_a_long_chain_the_equal_ones_are_left_out_first(sizes: tuple[int, ...], words: str) -> None:
@@ -186,6 +186,12 @@ def test_that_of_a_long_chain_the_equal_ones_are_left_out_first(sizes: tuple[int
     assert widths(replace(GRAPH, layers=layers)) == words
 
 
+def test_that_pictures_between_convolutions_are_told_by_their_shapes() -> None:
+    shapes = ((28, 28, 16), (14, 14, 32), (7, 7, 64), (128,), (10,))
+    layers = tuple(Layer(f"layer_{n}", "Conv2D", (), each, 1, 1) for n, each in enumerate(shapes))
+    assert widths(replace(GRAPH, layers=layers)) == "28 × 28 × 1 → … → 10"
+
+
 def test_that_the_shapes_of_a_model_are_a_chain() -> None:
-    assert widths(GRAPH) == "784 → 256 → 10"
+    assert widths(GRAPH) == "28 × 28 × 1 → 256 → 10"
     assert shape_in_words((28, None, 3)) == "28 × any × 3"

@@ -134,16 +134,37 @@ def test_that_what_a_plan_says_is_kept_by_its_two_parts(text: str) -> None:
     assert (file_part(again, path), function_part(again, path)) == (file_part(plan, path), function_part(plan, path))
 
 
-def test_that_an_option_is_added_and_removed_with_those_of_the_function_suggested(tab, held, qtbot) -> None:
+def test_that_what_the_function_takes_stands_there_by_name_with_its_default(tab, held, qtbot) -> None:
+    rows = tab.form.options.rows
+    assert list(rows) == ["units", "rate"]
+    assert (rows["rate"].control.text(), rows["rate"].hint.text()) == ("0.1", "default 0.1")
+    assert rows["rate"].back.isHidden()
+    assert tab.form.new.isHidden()
+    type_in(qtbot, rows["rate"].control, "0.5")
+    assert held.plan.model.options == {"units": 4, "rate": 0.5}
+    click(qtbot, rows["units"].back)
+    assert held.plan.model.options == {"rate": 0.5}
+    assert rows["units"].control.text() == "8"
+
+
+def test_that_an_option_of_any_name_is_added_where_the_function_takes_it(tab, held, qtbot, folder) -> None:
+    (folder / "any.py").write_text("def build(**options): ...")
+    held.show(loads('[model]\npython = "any.py:build"\n[data]\nname = "digits"\n'))
     new = tab.form.new
     assert new.isVisible()
-    assert new.key.completer().model().stringList() == ["rate"]
     type_in(qtbot, new.key, "rate")
     type_in(qtbot, new.value, "0.5")
     qtbot.keyClick(new.value, Qt.Key.Key_Return)
-    assert held.plan.model.options == {"units": 4, "rate": 0.5}
-    click(qtbot, tab.form.options.rows["units"].back)
     assert held.plan.model.options == {"rate": 0.5}
+
+
+def test_that_the_only_function_of_a_file_that_is_typed_is_chosen_by_itself(tab, held, qtbot) -> None:
+    click(qtbot, tab.form.kinds.buttons["file"])
+    click(qtbot, tab.form.kinds.buttons["python"])
+    type_in(qtbot, tab.form.python.file.control, "one.py")
+    assert held.plan.model == Model(python="one.py:only")
+    assert tab.form.python.function.control.text() == "only"
+    assert tab.form.python.file.control.hasFocus()
 
 
 def test_that_options_can_be_added_to_a_function_only(tab, held, qtbot) -> None:
@@ -176,7 +197,7 @@ def test_that_allow_stands_beside_a_file_that_is_not_allowed_and_asks_for_it(tab
 def test_that_tab_goes_through_all_of_it_as_it_is_read_and_each_has_a_name_of_its_own(tab, held, qtbot) -> None:
     form = tab.form
     order = [form.python.file.control, form.python.choose, form.python.function.control, form.python.pick]
-    order += [form.options.rows["units"].control, form.options.rows["units"].back, form.new.key, form.new.value]
+    order += [form.options.rows["units"].control, form.options.rows["units"].back, form.options.rows["rate"].control]
     names = [spoken(each) for each in order]
     assert len(set(names)) == len(names)
     order[0].setFocus()

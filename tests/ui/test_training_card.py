@@ -8,7 +8,7 @@ from plan_samples import a_plan
 from PySide6.QtCore import Qt
 
 from gpu_studio.placement.plan_facts import PlanFacts
-from gpu_studio.plan import Named, Training
+from gpu_studio.plan import Data, Model, Named, Training
 from gpu_studio.ui.pages.plan.training_card import TrainingCard
 
 
@@ -49,7 +49,7 @@ def test_that_the_plan_is_told_in_words_until_the_facts_are_there(card, held) ->
     assert card.model_detail.text() == "dense layers, one after another"
     assert card.figures.text == "Starting TensorFlow…"
     reader.tell(KNOWN)
-    assert card.model_detail.text() == "784 → 256 → 10"
+    assert card.model_detail.text() == "28 × 28 × 1 → 256 → 10"
     assert card.data_detail.text() == "1\u2009150 samples, 28 × 28 × 1"
     assert card.figures.text == "203\u2009530 parameters · 795 KiB · 407 kFLOP a sample"
 
@@ -78,3 +78,11 @@ def test_that_a_wrong_value_from_a_file_is_signed_at_its_field(card, held, qtbot
     type_in(qtbot, card.epochs, "3")
     assert card.labels["epochs"].text() == "epochs"
     assert card.epochs.toolTip() == "times through the training samples"
+
+
+def test_that_a_file_is_called_by_its_name_so_that_its_shapes_stay_in_sight(card: TrainingCard, held: Held) -> None:
+    python = "/home/somebody/with/very/long/folders/models.py:build_model"
+    held.show(replace(held.plan, model=Model(python=python), data=Data(folder="/data/of/everybody/flowers/")))
+    assert (card.model.text(), card.data.text()) == ("models.py:build_model", "flowers")
+    card.grab()
+    assert card.model.toolTip() == python

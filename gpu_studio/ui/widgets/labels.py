@@ -57,6 +57,8 @@ class Elided(Label):
     ) -> None:
         """`letters` wide ones, or the text where it is shorter, are kept room for, whatever stands beside it."""
         super().__init__(text, role, parent)
+        self.whole = ""
+        """What the tooltip says where it is more than the text."""
         self._mode = mode
         self._letters = letters
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
@@ -70,7 +72,7 @@ class Elided(Label):
         """Draw what fits."""
         del event
         shown = self.fontMetrics().elidedText(self.text(), self._mode, self.width())
-        self.setToolTip(self.text() if shown != self.text() else "")
+        self.setToolTip(self.whole or (self.text() if shown != self.text() else ""))
         painter = QPainter(self)
         self.style().drawItemText(
             painter, self.rect(), int(self.alignment()), self.palette(), self.isEnabled(), shown, self.foregroundRole()

@@ -12,7 +12,7 @@ from gpu_studio.ui.models.figures import size
 from gpu_studio.ui.models.plain_table import PlainTable
 from gpu_studio.ui.units import number
 
-_MOST_WIDTHS = 7
+_MOST_WIDTHS, _MOST_SHAPES = 7, 3
 
 
 class LayersModel(PlainTable[Layer]):
@@ -47,13 +47,17 @@ def shape_in_words(shape: Sequence[int | None]) -> str:
 
 
 def widths(graph: ModelGraph) -> str:
-    """How many numbers a sample is from layer to layer: `784 → 256 → 256 → 10`.
+    """What a sample is from layer to layer: `28 × 28 × 1 → 256 → 256 → 10`.
 
-    Layers without weights are left out, and the middle of a long chain: first of what is equal all along.
+    Layers without weights are left out, and the middle of a long chain: first of what is equal all along. Where whole
+    pictures go from layer to layer, there is room for the first shape and the last.
     """
     changing = (layer for layer in graph.layers if layer.parameters and layer.output_shape)
-    sizes = [_size(graph.input_shape), *(_size(layer.output_shape) for layer in changing)]
-    names = [number(each) if each else "any" for each in sizes]
+    shapes = [graph.input_shape, *(layer.output_shape for layer in changing)]
+    names = [shape_in_words(shape) for shape in shapes]
+    pictures = sum(len(shape) > 1 for shape in shapes) > 1
+    if pictures and len(names) > _MOST_SHAPES:
+        names = [names[0], "…", names[-1]]
     if len(names) > _MOST_WIDTHS:
         names = [each for _, same in groupby(names) for each in _ends(list(same))]
     if len(names) > _MOST_WIDTHS:
@@ -70,11 +74,3 @@ def totals(graph: ModelGraph) -> str:
     weights = sum(layer.weight_bytes for layer in graph.layers)
     forward = sum(layer.flops_forward for layer in graph.layers)
     return f"{number(graph.parameters)} parameters · {size(weights)} · {flops_in_words(forward)} a sample"
-
-
-def _size(shape: Sequence[int | None]) -> int:
-    """Numbers of a sample; 0 where an axis has any length."""
-    product = 1
-    for axis in shape:
-        product *= axis or 0
-    return product

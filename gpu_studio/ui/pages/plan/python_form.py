@@ -67,7 +67,7 @@ class PythonForm(Form):
         path = code_path(view.plan, self._path, view.base)
         self.functions = functions_in(path) if path is not None else ()
         super().show_view(view)
-        chosen = self._chosen(view)
+        chosen = self.function_of(view)
         self.function.control.suggest([each.name for each in self.functions])
         self._say_of_function(chosen.hint if chosen else "", known=chosen is not None)
         self.pick.setEnabled(bool(self.functions))
@@ -76,10 +76,10 @@ class PythonForm(Form):
         self._not_allowed = refused[0] if refused else None
         self.allow.setVisible(bool(refused))
 
-    def options_of(self, view: PlanView) -> tuple[str, ...]:
-        """The names of the options that the function takes, as far as they can be read."""
-        chosen = self._chosen(view)
-        return chosen.options if chosen else ()
+    def function_of(self, view: PlanView) -> Function | None:
+        """The function that the plan names, as far as it can be read in the file."""
+        name = function_part(view.plan, self._path)
+        return next((each for each in self.functions if each.name == name), None)
 
     def take(self, chosen: Path) -> None:
         """Name the file that was chosen, and its function where it has one only."""
@@ -100,10 +100,6 @@ class PythonForm(Form):
         if actions := menu.actions():
             menu.setActiveAction(actions[0])
         return menu
-
-    def _chosen(self, view: PlanView) -> Function | None:
-        name = function_part(view.plan, self._path)
-        return next((each for each in self.functions if each.name == name), None)
 
     def _say_of_function(self, hint: str, *, known: bool) -> None:
         words = hint
@@ -131,8 +127,14 @@ class PythonForm(Form):
             self.take(Path(chosen))
 
     def _file_field(self, what: str) -> Field:
-        read, write = partial(file_part, path=self._path), _writing(with_file_part, self._path)
-        return Field(self._path, "Python file", what, read=read, write=write)
+        return Field(self._path, "Python file", what, read=partial(file_part, path=self._path), write=self._write_file)
+
+    def _write_file(self, plan: Plan, text: str) -> Plan:
+        """The plan with another file; the only function that this file has is meant where none is named."""
+        changed = with_file_part(plan, self._path, text)
+        path = code_path(changed, self._path, self._base)
+        found = functions_in(path) if path is not None and not function_part(changed, self._path) else ()
+        return with_function_part(changed, self._path, found[0].name) if len(found) == 1 else changed
 
     def _function_field(self) -> Field:
         read, write = partial(function_part, path=self._path), _writing(with_function_part, self._path)

@@ -72,7 +72,7 @@ class SourceForm(Form):
         self.sources = {key: self._add_source(key, source) for key, source in sources.items()}
         self.options = OptionRows(f"{part}.options")
         self.put(self.options)
-        self.new = NewOption(f"{part}.options", part, suggested="those that the function takes are suggested")
+        self.new = NewOption(f"{part}.options", part, suggested="the function takes any")
         self.put(self.new)
 
     def show_view(self, view: PlanView) -> None:
@@ -84,8 +84,10 @@ class SourceForm(Form):
             row.setVisible(key in given)
         self.python.show_view(view)
         self.python.setVisible("python" in given)
-        self.new.show_options(view, self.python.options_of(view))
-        self.new.setVisible("python" in given)
+        function = self.python.function_of(view) if "python" in given else None
+        self.new.show_options(view, ())
+        # A function that can be read and takes nothing else would refuse any other option.
+        self.new.setVisible("python" in given and (function is None or function.takes_more))
         if not given:
             # Told of the name, whose field is not there.
             self.kind_row.say(view.problems_at(self._part))
@@ -98,7 +100,8 @@ class SourceForm(Form):
             hint.setText(words)
         given = given_sources(view.plan, self._part)
         known = entry or (self._of_kinds.get(given[0]) if len(given) == 1 else None)
-        self.options.show_options(view, known.options if known else ())
+        function = self.python.function_of(view) if given == ("python",) else None
+        self.options.show_options(view, known.options if known else function.parameters if function else ())
 
     def _given(self, plan: Plan) -> str | None:
         given = given_sources(plan, self._part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
@@ -90,6 +91,8 @@ class TrainingCard(Card):
         if self._view is None:
             return
         plan, facts = self._view.plan, self._reader.facts if self._reader else None
+        self.model.whole = plan.model.file or plan.model.python or ""
+        self.data.whole = plan.data.file or plan.data.folder or plan.data.python or ""
         name, words = model_in_words(plan.model)
         _tell(self.model, self.model_detail, name, widths(facts.graph) if facts and facts.graph else words)
         name, words = data_in_words(plan.data)
@@ -137,18 +140,23 @@ class TrainingCard(Card):
 
 
 def model_in_words(model: Model) -> tuple[str, str]:
-    """The model's name, and its options or what it is."""
-    name = model.name or model.file or model.python or "no model"
+    """The model's name, of a file without its folders, and its options or what it is."""
+    name = model.name or _last(model.file or model.python) or "no model"
     options = ", ".join(f"{key} {shown(value)}" for key, value in model.options.items())
     return name, options or (MODELS[name].help if name in MODELS else "")
 
 
 def data_in_words(data: Data) -> tuple[str, str]:
-    """The data's name, and its options or what they are."""
-    name = data.name or data.file or data.folder or data.python or "no data"
+    """The data's name, of a file without its folders, and its options or what they are."""
+    name = data.name or _last(data.file or data.folder or data.python) or "no data"
     options = ", ".join(f"{key} {shown(value)}" for key, value in data.options.items())
     known = data_entry(data)
     return name, options or (known.help if known else "")
+
+
+def _last(path: str | None) -> str:
+    """The last part of a path: the folders before it would leave no room for what it holds."""
+    return PurePath(path).name or path if path else ""
 
 
 def _whole(name: str) -> WholeNumber:

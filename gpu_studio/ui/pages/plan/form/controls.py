@@ -6,6 +6,7 @@ from typing import Any
 
 from gpu_studio.plan.options import Option
 from gpu_studio.plan.writing import inline
+from gpu_studio.ui.models.plan.python_functions import Parameter
 from gpu_studio.ui.models.plan.typed_values import (
     read_real,
     read_toml,
@@ -36,6 +37,19 @@ def control_for(option: Option, name: str = "") -> Any:
 def toml_field(name: str) -> Typed:
     """A line for any value that a plan file can hold, written as there."""
     return Typed(name, read_toml, inline, role="mono")
+
+
+def parameter_field(parameter: Parameter) -> Typed:
+    """A line for a parameter of a function of the user's own: any value of a plan file; empty where none is known."""
+    line = Typed(
+        f"option {parameter.name}", read_toml, lambda value: "" if value is None else inline(value), role="mono"
+    )
+    line.setPlaceholderText(parameter.written or "a value")
+    return line
+
+
+def _inline_if_known(value: Any) -> str:
+    return "" if value is None else inline(value)
 
 
 def _reader(option: Option) -> Any:

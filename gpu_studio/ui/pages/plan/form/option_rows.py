@@ -12,21 +12,24 @@ from gpu_studio.plan.options import Option
 from gpu_studio.plan.problems import path_to, printable
 from gpu_studio.ui.models.plan.edits.plan_path import value_at
 from gpu_studio.ui.models.plan.plan_view import PlanView
-from gpu_studio.ui.pages.plan.form.controls import control_for, toml_field
+from gpu_studio.ui.models.plan.python_functions import Parameter
+from gpu_studio.ui.pages.plan.form.controls import control_for, parameter_field, toml_field
 from gpu_studio.ui.pages.plan.form.field import OptionField
 from gpu_studio.ui.pages.plan.form.row import Row
 from gpu_studio.ui.pages.plan.form.tab_order import follow_layout
 from gpu_studio.ui.theme.tokens import GRID
 
-Shape = tuple[Option | str, ...]
+Known = Option | Parameter
+Shape = tuple[Known | str, ...]
 
 
 class OptionRows(QWidget):
     """A row for every option in the table at `path` of a plan.
 
-    A known option has a control that suits it and goes back to its default; any other value is typed as TOML and can
-    be removed. Rows stay as long as their option does, so that the focus and the cursor stay in them. Problems of
-    options are told at `problems_path` with the option's name.
+    A known option has a control that suits it and goes back to its default, and so has a parameter of a function of
+    the user's own, which takes any value; what nobody knows is typed as TOML and can be removed. Rows stay as long as
+    their option does, so that the focus and the cursor stay in them. Problems of options are told at `problems_path`
+    with the option's name.
     """
 
     edited = Signal(object)
@@ -41,7 +44,7 @@ class OptionRows(QWidget):
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(GRID // 2)
 
-    def show_options(self, view: PlanView, known: Sequence[Option] = ()) -> None:
+    def show_options(self, view: PlanView, known: Sequence[Known] = ()) -> None:
         """Show the plan's options; `known` are those that what the plan names has."""
         given: Mapping[str, Any] = value_at(view.plan, self.path) or {}
         names = {option.name for option in known}
@@ -69,10 +72,14 @@ class OptionRows(QWidget):
         self._shape = shape
         follow_layout(self)
 
-    def _make(self, what: Option | str) -> Row:
+    def _make(self, what: Known | str) -> Row:
         if isinstance(what, str):
             field = OptionField(self.path, what, printable(what), problems=(path_to(self._problems_path, what),))
             row = Row(field, toml_field(f"option {printable(what)}"), back="Remove")
+        elif isinstance(what, Parameter):
+            problems = (path_to(self._problems_path, what.name),)
+            field = OptionField(self.path, what.name, what.name, what.hint, what.default, problems)
+            row = Row(field, parameter_field(what), back="Reset" if what.written else "Remove")
         else:
             label = what.name.replace("_", " ")
             problems = (path_to(self._problems_path, what.name),)
