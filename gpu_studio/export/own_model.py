@@ -74,9 +74,11 @@ def ends_in_logits(model):
     kind = type(last).__name__
     if kind in ("Softmax", "Sigmoid") or activation in ("softmax", "sigmoid"):
         return False
-    # What a layer does that is a model of its own shows by what it gives.
-    samples = np.ones((8, *model.input_shape[1:]), "$dtype")
-    outputs = np.asarray(keras.ops.cast(model(samples, training=False), "float32"))
+    # What comes last may pass on or mix what a softmax gave: what the model gives tells.
+    samples = np.ones((model.input_shape[0] or 8, *model.input_shape[1:]), "$dtype")
+    with keras.StatelessScope():  # it leaves the model as it is
+        outputs = keras.ops.cast(model(samples, training=False), "float32")
+    outputs = np.asarray(outputs)
     return bool((outputs < 0).any() or abs(outputs.sum(axis=-1) - 1).max() > 0.01)
 """
 

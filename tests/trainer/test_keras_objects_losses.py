@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import made_data
 import numpy as np
 import pytest
@@ -93,7 +95,66 @@ def test_that_a_softmax_layer_counts_as_a_softmax():
     scores = layers.Dense(3)(inputs)
     endings = {layers.Softmax: False, lambda: layers.Activation("softmax"): False, lambda: layers.ReLU(): True}
     for ending, logits in endings.items():
-        assert ends_in_logits(keras.Model(inputs, ending()(scores)), IDS) is logits
+        assert ends_in_logits(keras.Model(inputs, ending()(scores)), CLASSES) is logits
+
+
+SHARES = {
+    "the mean of two softmax heads": lambda layers, x: layers.Average()(
+        [layers.Dense(3, "softmax")(x), layers.Dense(3, "softmax")(x)]
+    ),
+    "a softmax in another shape": lambda layers, x: layers.Reshape((3,))(
+        layers.Softmax()(layers.Reshape((1, 3))(layers.Dense(3)(x)))
+    ),
+    "a softmax at each step": lambda layers, x: layers.Flatten()(
+        layers.TimeDistributed(layers.Dense(3, "softmax"))(layers.Reshape((1, 8))(x))
+    ),
+    "a softmax mixed by a layer that keeps shares": lambda layers, x: layers.Dense(
+        3, use_bias=False, kernel_initializer="identity"
+    )(layers.Dense(3, "softmax")(x)),
+}
+SCORES = {
+    "the mean of two heads": lambda layers, x: layers.Average()([layers.Dense(3)(x), layers.Dense(3)(x)]),
+    "scores in another shape": lambda layers, x: layers.Reshape((3,))(layers.Dense(3)(x)),
+    "scores that are not negative": lambda layers, x: layers.Dense(3, "relu")(x),
+}
+
+
+@pytest.mark.parametrize("ending", [*SHARES, *SCORES])
+def test_that_the_numbers_of_a_model_tell_shares_from_scores_here_and_in_a_script(ending):
+    import keras
+    import tensorflow as tf
+
+    from gpu_studio.export.own_model import _ENDS
+    from gpu_studio.trainer.keras_objects.tasks import ends_in_logits
+
+    inputs = keras.Input((8,))
+    make = SHARES.get(ending) or SCORES[ending]
+    model = keras.Model(inputs, make(keras.layers, inputs))
+    script: dict[str, Any] = {"keras": keras, "np": np, "tf": tf}
+    exec(_ENDS.replace("$dtype", "float32"), script)
+    assert ends_in_logits(model, CLASSES) is script["ends_in_logits"](model) is (ending in SCORES)
+
+
+def test_that_a_look_at_the_numbers_changes_nothing_and_takes_the_batch_that_a_model_is_built_for():
+    import keras
+
+    from gpu_studio.trainer.keras_objects.tasks import ends_in_logits
+
+    @keras.saving.register_keras_serializable("tests")
+    class Noisy(keras.layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.seeds = keras.random.SeedGenerator(1)
+
+        def call(self, x: Any) -> Any:
+            return x + keras.random.normal((32, 3), seed=self.seeds)
+
+    inputs = keras.Input(batch_shape=(32, 8))
+    model = keras.Model(inputs, Noisy()(keras.layers.Dense(3)(inputs)))
+    before = [np.asarray(each) for each in model.variables]
+    assert ends_in_logits(model, CLASSES)
+    for each, earlier in zip(model.variables, before, strict=True):
+        np.testing.assert_array_equal(each, earlier)
 
 
 def test_that_options_reach_keras():

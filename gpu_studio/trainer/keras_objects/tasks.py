@@ -61,16 +61,20 @@ class Meeting:
 def ends_in_logits(model: keras.Model, dataset: Dataset) -> bool:
     """Whether the model's outputs are unbounded scores. False if its last layer is, or has, a softmax or sigmoid.
 
-    What a layer does that is a model of its own, or of the user's own making, shows by what it gives for a few samples.
+    Whatever else comes last, it may pass on or mix what a softmax gave, as the mean of two heads does: what the model
+    gives for a few samples tells.
     """
     last = model.outputs[0]._keras_history.operation  # noqa: SLF001 (Keras' only record of which layer made a tensor)
     activation = getattr(getattr(last, "activation", None), "__name__", "")
     if type(last).__name__ in {"Softmax", "Sigmoid"} or activation in {"softmax", "sigmoid"}:
         return False
-    is_kerass = type(last).__module__.partition(".")[0] == "keras" and not isinstance(last, keras.Model)
-    return is_kerass or dataset.classes is None or not _are_shares(model, dataset)
+    return dataset.classes is None or not _are_shares(model, dataset)
 
 
 def _are_shares(model: keras.Model, dataset: Dataset) -> bool:
-    given = np.asarray(keras.ops.convert_to_numpy(model(dataset.train.seen(slice(_FEW)), training=False)), np.float64)
+    # A model may be built for batches of one size alone.
+    rows = np.arange(model.inputs[0].shape[0] or _FEW) % len(dataset.train)
+    with keras.StatelessScope():  # a look at the model leaves its random states and statistics as they are
+        outputs = model(dataset.train.seen(rows), training=False)
+    given = np.asarray(keras.ops.convert_to_numpy(outputs), np.float64)
     return bool(np.all(given >= 0) and np.allclose(given.sum(axis=-1), 1, atol=_NEAR))
