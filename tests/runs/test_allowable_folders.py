@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_studio.runs.allowable_folders import why_not
+from gpu_studio.runs.allowable_folders import objection, why_not
 
 
 def made(folder: Path) -> Path:
@@ -27,6 +27,16 @@ def test_that_folders_in_which_others_put_files_may_not(folder: str) -> None:
 def test_that_the_folder_of_temporary_files_and_what_is_in_it_may_not(isolated_home) -> None:
     assert why_not(isolated_home.temporary)
     assert why_not(isolated_home.temporary / "unpacked")
+
+
+def test_that_a_folder_of_temporary_files_is_not_said_to_be_better_than_the_one_above_it(isolated_home) -> None:
+    """A folder below it is what it is: to allow one below that would be refused again."""
+    found = objection(isolated_home.temporary / "experiments")
+    assert found is not None
+    assert found.advice == "Move it into your home folder, or allow its files one by one."
+    above = objection(Path.home())
+    assert above is not None
+    assert above.advice == "Allow files in it, or a folder below it."
 
 
 def test_that_a_folder_is_what_its_link_leads_to() -> None:

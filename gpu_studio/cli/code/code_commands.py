@@ -10,7 +10,7 @@ from gpu_studio.cli import exit_codes
 from gpu_studio.cli.code.allowing import described
 from gpu_studio.cli.output import RefusedError, note, say_json, say_table
 from gpu_studio.plan.references import SUFFIX
-from gpu_studio.runs.allowable_folders import why_not
+from gpu_studio.runs.allowable_folders import objection
 from gpu_studio.runs.consent import (
     Allowances,
     Standing,
@@ -49,10 +49,8 @@ def _allow(chosen: argparse.Namespace) -> int:
 def _read(path: Path) -> bytes | None:
     """What a Python file holds; None for a folder. Raises RefusedError."""
     if path.is_dir():
-        if reason := why_not(path):
-            raise RefusedError(
-                f"{path} cannot be allowed as a whole: {reason}. Allow files in it, or a folder below it."
-            )
+        if found := objection(path):
+            raise RefusedError(f"{path} cannot be allowed as a whole: {found.reason}. {found.advice}")
         return None
     if path.suffix.lower() != SUFFIX:
         raise RefusedError(f"{path} is no Python file: name one that ends in {SUFFIX}, or a folder.")

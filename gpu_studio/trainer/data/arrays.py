@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from gpu_studio.plan.pixels import BRIGHTEST, are_pixels
@@ -105,10 +107,25 @@ def _lengths(source: str, x_name: str, x: Array, y_name: str, y: Array) -> DataE
 
 
 def _one_each(source: str, name: str, y: Array) -> DataError:
+    if _are_one_hot(y):
+        return DataError(
+            f"{source}: {name} has the shape {y.shape}, which are one-hot labels.",
+            [f"Give class ids instead: {name}.argmax(axis=1)."],
+        )
+    numbers, way = math.prod(y.shape[1:]), "is trained by Keras' own fit, in a script."
     return DataError(
-        f"{source}: {name} has the shape {y.shape}, but there must be one target for each sample.",
-        [f"Give class ids instead of one-hot labels: {name}.argmax(axis=1).", "Or give one value for each sample."],
+        f"{source}: {name} has the shape {y.shape}: {numbers:,} numbers for each sample, where GPU Studio learns one "
+        "class id or one value.",
+        [
+            f"Learn one of them: {name}[:, 0]." if y.ndim == 2 else "Give one class id or one value for each sample.",
+            f"What learns all of them (an autoencoder, segmentation, several labels or steps ahead) {way}",
+        ],
     )
+
+
+def _are_one_hot(y: Array) -> bool:
+    first = y[:_PIECE]
+    return y.ndim == 2 and bool(np.isin(first, (0, 1)).all() and (first.sum(axis=1) == 1).all())
 
 
 def _sample(array: Array) -> str:

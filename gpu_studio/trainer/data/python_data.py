@@ -26,6 +26,7 @@ def python_data(text: str, options: Mapping[str, Any], seed: int, base: Path) ->
     """
     function, found = give("data", text, options, {"seed": seed}, base)
     pair = _pair(function, found)
+    _refuse_several(function, *pair)
     if not any(isinstance(part, tuple) and len(part) == 2 for part in pair):
         return function.name, (_split(function, ("x", "y"), pair), None)
     train, test = (_pair(function, part) for part in pair)
@@ -40,6 +41,36 @@ def _pair(function: Function, found: Any) -> tuple[Any, Any]:
             [_HOW, f"It begins in line {function.line} of {function.file}."],
         )
     return found[0], found[1]
+
+
+def _refuse_several(function: Function, x: Any, y: Any) -> None:
+    """Raises UserCodeError for several inputs or targets of each sample, of which training takes one."""
+    for what, part, other in (("inputs", x, y), ("targets", y, x)):
+        if isinstance(part, Mapping) or _are_several(part, other):
+            many = f"{what} by name" if isinstance(part, Mapping) else f"{len(part)} {what}"
+            joined = "If they have one shape, join them: numpy.stack(…, axis=-1), taken apart again in the model."
+            raise UserCodeError(
+                f"{function.name} returned {many} for each sample, and GPU Studio trains models with one.",
+                [
+                    joined if what == "inputs" else "Give one class id or one value for each sample.",
+                    f"A model with several {what} is trained by Keras' own fit, in a script.",
+                    _HOW,
+                ],
+            )
+
+
+def _are_several(part: Any, other: Any) -> bool:
+    """Whether a tuple or list is not of samples but of arrays, each as long as `other`, which belongs to it."""
+    if not isinstance(part, tuple | list) or len(part) < 2:
+        return False
+    return {_length(each) for each in part} == {_length(other)} != {len(part)}
+
+
+def _length(value: Any) -> int | None:
+    try:
+        return len(value)
+    except TypeError:
+        return None
 
 
 def _shape_in_words(found: Any) -> str:

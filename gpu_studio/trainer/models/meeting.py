@@ -27,6 +27,14 @@ def check_meeting(source: str, model: keras.Model, dataset: Dataset) -> None:
 def _check_output(source: str, shape: Shape, dataset: Dataset) -> None:
     if shape == (dataset.outputs,):
         return
+    if len(shape) > 1:
+        raise ModelError(
+            f"{source} gives outputs of shape {shape} for each sample, where GPU Studio trains one class or one value.",
+            [
+                "Put a layer before the last one that makes one row of a sample, such as GlobalAveragePooling2D.",
+                "What learns an output for each pixel or step is trained by Keras' own fit, in a script.",
+            ],
+        )
     needed = f"one output for each of its {dataset.classes} classes" if dataset.classes else "one output, the value"
     raise ModelError(
         f"{source} ends in outputs of shape {shape}, but {dataset.name} needs {needed}: ({dataset.outputs},).",

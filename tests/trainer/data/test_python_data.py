@@ -53,6 +53,17 @@ def test_that_options_and_the_seed_of_the_plan_reach_the_function(written: Writt
         ("None", UserCodeError, "own.py:load returned nothing where samples and targets are needed."),
         ("x", UserCodeError, "own.py:load returned a ndarray where samples and targets are needed."),
         ("(x, y, y)", UserCodeError, "own.py:load returned a tuple of 3 where samples and targets are needed."),
+        ("((x, x), y)", UserCodeError, "own.py:load returned 2 inputs for each sample, and GPU Studio trains models"),
+        (
+            "([x, y, x], y)",
+            UserCodeError,
+            "own.py:load returned 3 inputs for each sample, and GPU Studio trains models",
+        ),
+        ("({'a': x}, y)", UserCodeError, "own.py:load returned 1 inputs for each sample"),
+        ("(x, (y, y))", UserCodeError, "own.py:load returned 2 targets for each sample, and GPU Studio trains models"),
+        ("(x, x)", DataError, "own.py:load: y has the shape (20, 2): 2 numbers for each sample, where"),
+        ("(x, np.eye(20, 4))", DataError, "own.py:load: y has the shape (20, 4): 4 numbers for each sample, where"),
+        ("(x, np.eye(4)[y])", DataError, "own.py:load: y has the shape (20, 4), which are one-hot labels."),
         ("((x, y), None)", UserCodeError, "own.py:load returned nothing where samples and targets are needed."),
         (
             "([[1], [1, 2]], [0, 1])",
@@ -74,6 +85,21 @@ def test_that_what_training_cannot_use_is_told(
         of(written, body)
     assert caught.value.message.startswith(message)
     assert caught.value.suggestions
+
+
+def test_that_only_one_hot_labels_are_advised_to_become_class_ids(written: Written) -> None:
+    with pytest.raises(DataError) as one_hot:
+        of(written, "(x, np.eye(4)[y])")
+    assert "argmax" in one_hot.value.suggestions[0]
+    with pytest.raises(DataError) as pictures:
+        loaded(written(f"{NUMBERS}def load(): return x.reshape(10, 2, 2), x.reshape(10, 2, 2)\n", "images.py"))
+    assert "y has the shape (10, 2, 2): 4 numbers for each sample" in pictures.value.message
+    assert not any("argmax" in advice for advice in pictures.value.suggestions)
+    assert any("autoencoder" in advice for advice in pictures.value.suggestions)
+
+
+def test_that_targets_in_a_tuple_are_targets(written: Written) -> None:
+    assert of(written, "(x, tuple(y))").classes == 3
 
 
 def test_that_an_array_that_breaks_while_it_is_read_is_the_code_s_own_fault(written: Written) -> None:

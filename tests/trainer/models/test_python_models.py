@@ -52,6 +52,9 @@ def narrow(): return sequential(2)
 def two(input_shape):
     inputs = keras.Input(input_shape)
     return keras.Model(inputs, [keras.layers.Dense(3)(inputs), keras.layers.Dense(3)(inputs)])
+def each(input_shape):
+    inputs = keras.Input(input_shape)
+    return keras.Model(inputs, keras.layers.Dense(3)(keras.layers.Reshape((8, 1))(inputs)))
 def unlike(): return functional((9,), 3)
 def breaking():
     class Broken(keras.Model):
@@ -144,6 +147,11 @@ def test_that_a_model_shows_what_it_ends_in(file: Path, function: str, logits: b
         ("layer", UserCodeError, "own_models.py:layer returned a Dense where a keras.Model is needed."),
         ("narrow", ModelError, "own_models.py:narrow ends in outputs of shape (2,), but"),
         ("two", ModelError, "own_models.py:two has 2 outputs; a model that GPU Studio trains has one."),
+        (
+            "each",
+            ModelError,
+            "own_models.py:each gives outputs of shape (8, 3) for each sample, where GPU Studio trains",
+        ),
         ("unlike", ModelError, "own_models.py:unlike takes samples of shape (9,), but one of"),
         ("breaking", UserCodeError, "own_models.py stopped in line 45 with InvalidArgumentError: Exception"),
     ],
