@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from PySide6.QtCore import QByteArray, QEvent, QSize, Qt
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QIcon, QShowEvent
+from PySide6.QtCore import QByteArray, QEvent, Qt
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent, QIcon, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
 from gpu_studio.plan import Plan
@@ -22,8 +22,9 @@ from gpu_studio.ui.control.run_control import RunControl, live_run
 from gpu_studio.ui.control.run_ends import RunEnds
 from gpu_studio.ui.control.run_plans import RunPlans
 from gpu_studio.ui.control.scripts import Scripts
+from gpu_studio.ui.drops import Drops
 from gpu_studio.ui.late_pages import LatePages
-from gpu_studio.ui.menus import RecentMenu
+from gpu_studio.ui.menus import RecentMenu, restored_in_words
 from gpu_studio.ui.models.devices.checkup import Checkup
 from gpu_studio.ui.models.devices.inventory import Inventory
 from gpu_studio.ui.models.devices.sampler import Sampler
@@ -39,7 +40,7 @@ from gpu_studio.ui.theme.manager import Mode, ThemeManager
 from gpu_studio.ui.widgets.notice import Notice
 from gpu_studio.ui.widgets.rail import Rail
 from gpu_studio.ui.widgets.status_line import StatusLine
-from gpu_studio.ui.window_parts import beside, complete, dropped_plan, room
+from gpu_studio.ui.window_parts import SMALLEST, beside, complete, room, usual_size
 from gpu_studio.ui.window_state import WindowState
 
 if TYPE_CHECKING:
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
 
 PageName = Literal["devices", "plan", "train", "runs"]
 PAGES: tuple[PageName, ...] = ("devices", "plan", "train", "runs")
-SMALLEST = QSize(1024, 680)
-USUAL = QSize(1280, 800)
 
 
 class MainWindow(QMainWindow):
@@ -161,6 +160,7 @@ class MainWindow(QMainWindow):
         self.setWindowIcon(QIcon(str(resource("icons/gpu-studio.svg"))))
         self.setMinimumSize(SMALLEST)
         self.setAcceptDrops(True)
+        self._drops = Drops(self)
         # A click beside the fields takes the focus from them, and at the start no field has it.
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.setAccessibleName("GPU Studio")
@@ -178,7 +178,7 @@ class MainWindow(QMainWindow):
         self.plan_page = PlanPage(
             self.theme, self.document, self.readiness, self.facts, self.checkup, self.actions_, runs=self._runs_dir
         )
-        complete(self.plan_page, self.resuming, self.actions_)
+        complete(self.plan_page, self.resuming, self.plan_files.disk, self.actions_)
         self._stack = QStackedWidget()
         self._stack.setObjectName("pages")
         self._rooms["devices"].addWidget(self.devices_page)
@@ -195,6 +195,8 @@ class MainWindow(QMainWindow):
         self.plan_files.failed.connect(lambda text: self.notice.say(text, "bad"))
         self.plan_files.opened.connect(lambda: self.show_page("plan"))
         self.plan_files.compared.connect(self._compare)
+        self.plan_files.disk.told.connect(self.notice.say)
+        self.plan_files.restored.connect(lambda draft: self.notice.say(restored_in_words(draft)))
         for teller in (self.scripts, self.devices_page.file):
             teller.told.connect(self.notice.say)
             teller.failed.connect(lambda text: self.notice.say(text, "bad"))
@@ -210,7 +212,7 @@ class MainWindow(QMainWindow):
     def _restore(self) -> None:
         geometry = self.settings.get(GEOMETRY)
         if not geometry or not self.restoreGeometry(QByteArray(geometry)):
-            self.resize(USUAL)
+            self.resize(usual_size(self))
         self.actions_[f"theme_{self.theme.mode}"].setChecked(True)
         self.actions_["ask_quit"].setChecked(self.quitting.asks)
         self.actions_["notify"].setChecked(self.run_ends.notifies)
@@ -236,6 +238,7 @@ class MainWindow(QMainWindow):
         super().changeEvent(event)
         if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
             self.readiness.look_again()
+            self.plan_files.disk.look()
 
     def _settle(self) -> None:
         """Do what the first painted window need not wait for."""
@@ -251,7 +254,7 @@ class MainWindow(QMainWindow):
             event.ignore()
             return
         self.settings.set(GEOMETRY, bytes(self.saveGeometry().data()))
-        self.plan_files.remember()
+        self.plan_files.drafts.write()
         self.state.close()
         self.resuming.close()
         for watcher in self._watchers:
@@ -265,13 +268,18 @@ class MainWindow(QMainWindow):
         super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802 - Qt's name
-        """Take a plan's file."""
-        if dropped_plan(event) is not None:
-            event.acceptProposedAction()
+        """Say what a drop would do."""
+        self._drops.enter(event)
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:  # noqa: N802 - Qt's name
+        """Say what a drop would do, wherever in the window it is."""
+        self._drops.enter(event)
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802 - Qt's name
+        """Say nothing of drops any more."""
+        self._drops.leave()
+        super().dragLeaveEvent(event)
 
     def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802 - Qt's name
-        """Open the plan that was dropped."""
-        path = dropped_plan(event)
-        if path is not None:
-            event.acceptProposedAction()
-            self.plan_files.change_to(path)
+        """Open the plan that was dropped, or use what was dropped in the open one."""
+        self._drops.drop(event)

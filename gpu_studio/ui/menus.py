@@ -9,11 +9,15 @@ from PySide6.QtCore import QPoint
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
+from gpu_studio.plan.problems import printable
 from gpu_studio.ui.action_set import ActionSet
 from gpu_studio.ui.control.plan_files import PlanFiles
+from gpu_studio.ui.models.plan.code_file import moment
+from gpu_studio.ui.models.plan.drafts import Draft
 from gpu_studio.ui.widgets.button import Button
 
 MORE_WIDTH = 44
+MOST_DRAFTS = 8
 
 
 class RecentMenu(QMenu):
@@ -24,10 +28,17 @@ class RecentMenu(QMenu):
         self._files = files
         within.insertMenu(before, self)
         files.recent_changed.connect(self._fill)
+        self.aboutToShow.connect(self._fill)
         self._fill()
 
     def _fill(self) -> None:
         self.clear()
+        for draft in self._files.drafts.others[:MOST_DRAFTS]:
+            action = self.addAction(f"Unsaved: {_plain(draft.name)}{_of_file(draft)}")
+            action.setToolTip(f"Changes that are in no file, of {moment(draft.time)}")
+            action.triggered.connect(partial(self._files.change_to_draft, draft))
+        if not self.isEmpty():
+            self.addSeparator()
         for path in self._files.recent:
             action = self.addAction(_shown(path))
             action.setToolTip(str(path))
@@ -50,6 +61,18 @@ def more_button(actions: ActionSet) -> Button:
 
 def _shown(path: Path) -> str:
     home = Path.home()
-    text = f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
-    # An ampersand would be taken for the mark of a shortcut.
-    return text.replace("&", "&&")
+    return _plain(f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path))
+
+
+def _plain(text: str) -> str:
+    """The text as a menu shows it: an ampersand would be taken for the mark of a shortcut."""
+    return printable(text).replace("&", "&&")
+
+
+def _of_file(draft: Draft) -> str:
+    return f" – {_shown(Path(draft.path))}" if draft.path else ""
+
+
+def restored_in_words(draft: Draft) -> str:
+    """What is said when a plan was opened with changes that are in no file."""
+    return f"The unsaved changes of “{draft.name}”, of {moment(draft.time)}, are back. Undo takes them away."

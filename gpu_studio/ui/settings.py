@@ -31,7 +31,7 @@ THEME = Setting("window/theme", "system", "system, light or dark.")
 LAST_PLAN = Setting("plan/last", "", "Path of the plan that was open last; empty if it had no file.")
 QUIT = Setting("window/quit", "ask", "ask, or leave: what closing the window does while runs are training.")
 NOTIFY = Setting("window/notify", "yes", "yes or no: whether the desktop is told when a run has ended.")
-DRAFT = Setting("plan/draft", "", "Text of the plan that was open last, where it differed from its file.")
+LAST_DRAFT = Setting("plan/draft", "", "Which draft was open last, of a plan without a file; empty if it had one.")
 PLAN_TAB = Setting("plan/tab", "", "The tab of the Plan page that was open last; empty for the first one.")
 RUNS_ORDER = Setting("runs/order", "", "In which order runs stand: a column and `up` or `down`, as `started:down`.")
 RUNS_AXIS = Setting("runs/axis", "step", "What the axis of the compared curves counts: step, epoch or time.")
@@ -57,6 +57,8 @@ class Settings:
             # Qt would make it for all to read; once it is there, Qt keeps whose it is.
             path.touch(mode=0o600)
         self._store = QSettings(str(path), QSettings.Format.IniFormat)
+        self.folder = path.parent
+        """Where else can be kept what the window remembers."""
 
     def get(self, setting: Setting[T]) -> T:
         """The value remembered, else the default."""

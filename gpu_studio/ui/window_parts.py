@@ -1,18 +1,27 @@
-"""Small parts of the window: how its pages stand beside the rail, and which drops it takes."""
+"""Small parts of the window: how its pages stand beside the rail, and what stands on them that is the window's."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from PySide6.QtGui import QDropEvent
+from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu_studio.ui.action_set import ActionSet
-from gpu_studio.ui.control.plan_files import SUFFIX
+from gpu_studio.ui.control.disk_changes import DiskChanges
 from gpu_studio.ui.menus import more_button
 from gpu_studio.ui.models.plan.resuming import Resuming
+from gpu_studio.ui.widgets.disk_strip import DiskStrip
 from gpu_studio.ui.widgets.page import Page
 from gpu_studio.ui.widgets.resuming_strip import ResumingStrip
+
+SMALLEST = QSize(1024, 680)
+USUAL = QSize(1280, 800)
+FRAME = QSize(16, 48)
+"""What a window manager puts around a window, at most: before the window is shown nobody can tell."""
+
+
+def usual_size(window: QWidget) -> QSize:
+    """How large the window is when it is opened first: with its frame it fits the screen, unless that is very small."""
+    return USUAL.boundedTo(window.screen().availableGeometry().size() - FRAME).expandedTo(SMALLEST)
 
 
 def beside(rail: QWidget, notice: QWidget, pages: QWidget) -> QWidget:
@@ -29,8 +38,9 @@ def beside(rail: QWidget, notice: QWidget, pages: QWidget) -> QWidget:
     return whole
 
 
-def complete(plan_page: Page, resuming: Resuming, actions: ActionSet) -> None:
-    """Put on the Plan page what is the window's: the strip of a run that is resumed, and the menu beside Train."""
+def complete(plan_page: Page, resuming: Resuming, disk: DiskChanges, actions: ActionSet) -> None:
+    """Put on the Plan page what is the window's: strips of a resumed run and a changed file, the menu beside Train."""
+    plan_page.column.insertWidget(1, DiskStrip(disk))
     plan_page.column.insertWidget(1, ResumingStrip(resuming, actions["cancel_resuming"]))
     plan_page.add_button(more_button(actions))
 
@@ -40,12 +50,3 @@ def room() -> QStackedWidget:
     place = QStackedWidget()
     place.setObjectName("page")
     return place
-
-
-def dropped_plan(event: QDropEvent) -> Path | None:
-    """The one plan file that is dragged, if that is what is dragged."""
-    urls = event.mimeData().urls()
-    if len(urls) != 1 or not urls[0].isLocalFile():
-        return None
-    path = Path(urls[0].toLocalFile())
-    return path if path.name.endswith((SUFFIX, ".toml")) else None

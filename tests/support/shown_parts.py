@@ -17,11 +17,12 @@ from PySide6.QtWidgets import QApplication
 from gpu_studio.plan import Machine, Plan, Training
 from gpu_studio.ui.actions.plan_actions import PARTS
 from gpu_studio.ui.app import make_application
-from gpu_studio.ui.main_window import PAGES, SMALLEST, MainWindow
+from gpu_studio.ui.main_window import PAGES, MainWindow
 from gpu_studio.ui.models.devices.inventory import Inventory
 from gpu_studio.ui.models.plan.edits.distribution import set_strategy
 from gpu_studio.ui.settings import Settings
 from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.window_parts import SMALLEST
 
 STRATEGIES = ("mirrored", "one_device", "central_storage", "placed", "none", "tpu")
 DIALOGS = ("shortcuts", "about", "palette")

@@ -6,11 +6,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from PySide6.QtCore import QRect
 
 from gpu_studio.ui.app import remembered_mode
 from gpu_studio.ui.settings import GEOMETRY, LAST_PLAN, THEME, Settings
+from gpu_studio.ui.window_parts import usual_size
 
 PATIENCE_S = 60
 HEAVY = ("tensorflow", "keras", "numpy", "pyqtgraph", "pynvml", "logging.handlers")
@@ -64,3 +67,14 @@ def test_that_a_signal_closes_the_window_as_its_owner_would(tmp_path: Path, numb
             process.kill()
     assert Settings(settings).get(GEOMETRY) != b""
     assert Settings(settings).get(LAST_PLAN) == ""
+
+
+def test_that_the_first_window_fits_a_small_screen_with_its_frame() -> None:
+    def on_a_screen_of(width: int, height: int) -> tuple[int, int]:
+        screen = SimpleNamespace(availableGeometry=lambda: QRect(0, 0, width, height))
+        size = usual_size(SimpleNamespace(screen=lambda: screen))
+        return size.width(), size.height()
+
+    assert on_a_screen_of(2560, 1600) == (1280, 800)
+    assert on_a_screen_of(1366, 768) == (1280, 720)
+    assert on_a_screen_of(800, 600) == (1024, 680)

@@ -15,8 +15,9 @@ from made_machines import TWO_CARDS, WITHOUT_CARDS
 from PySide6.QtWidgets import QWidget
 from shown_parts import everything
 
-from gpu_studio.ui.main_window import SMALLEST, MainWindow
+from gpu_studio.ui.main_window import MainWindow
 from gpu_studio.ui.widgets.labels import Label
+from gpu_studio.ui.window_parts import SMALLEST
 
 MACHINES = pytest.mark.parametrize("machine", [WITHOUT_CARDS, TWO_CARDS], ids=["no card", "two cards"])
 

@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QApplication
 from reaching import left_out, reachable, spoken, without_names
 
 from gpu_studio.runs.labels import Labels, write_labels
-from gpu_studio.ui.main_window import SMALLEST, MainWindow
+from gpu_studio.ui.main_window import MainWindow
+from gpu_studio.ui.window_parts import SMALLEST
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.ui.settings import DRAFT, GEOMETRY, LAST_PLAN, RECENT_PLANS, THEME, Settings, settings_path
+from gpu_studio.ui.settings import GEOMETRY, LAST_DRAFT, LAST_PLAN, RECENT_PLANS, THEME, Settings, settings_path
 
 lines = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=30)
 
@@ -20,9 +20,9 @@ def test_that_nothing_remembered_gives_the_defaults(settings: Settings) -> None:
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=200), data=st.binary(max_size=50))
 def test_that_what_is_remembered_is_read_by_the_next_start(tmp_path_factory, text: str, data: bytes) -> None:
     path = tmp_path_factory.mktemp("settings") / "window.ini"
-    Settings(path).set(DRAFT, text)
+    Settings(path).set(LAST_DRAFT, text)
     Settings(path).set(GEOMETRY, data)
-    assert Settings(path).get(DRAFT) == text
+    assert Settings(path).get(LAST_DRAFT) == text
     assert Settings(path).get(GEOMETRY) == data
 
 

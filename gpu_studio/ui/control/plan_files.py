@@ -13,9 +13,12 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from gpu_studio import plan as plans
 from gpu_studio.plan import Machine, Plan, PlanError
 from gpu_studio.plan.templates import template
+from gpu_studio.ui.control.disk_changes import DiskChanges
+from gpu_studio.ui.control.draft_keeper import DraftKeeper
+from gpu_studio.ui.models.plan.drafts import Draft
 from gpu_studio.ui.models.plan.plan_document import PlanDocument
 from gpu_studio.ui.models.plan.readiness import Readiness
-from gpu_studio.ui.settings import DRAFT, LAST_PLAN, RECENT_PLANS, Settings
+from gpu_studio.ui.settings import LAST_PLAN, RECENT_PLANS, Settings
 from gpu_studio.ui.widgets.asking.question import Question
 
 FILTER = "Plans (*.plan.toml *.toml);;All files (*)"
@@ -26,10 +29,12 @@ MOST_RECENT = 8
 class PlanFiles(QObject):
     """What happens to the document's files. `opened` fires when a plan was opened, `failed(text)` when one was not.
 
-    `compared(path, plan)` has a plan that the open one shall be held against.
+    `restored(draft)` fires when it was opened with changes that are in no file, and `compared(path, plan)` has a plan
+    that the open one shall be held against.
     """
 
     opened = Signal()
+    restored = Signal(object)
     failed = Signal(str)
     recent_changed = Signal()
     compared = Signal(object, object)
@@ -40,6 +45,10 @@ class PlanFiles(QObject):
         self._readiness = readiness
         self._settings = settings
         self._window = window
+        self.disk = DiskChanges(document, self)
+        self.drafts = DraftKeeper(document, settings, self)
+        self.drafts.failed.connect(self.failed)
+        self.disk.compared.connect(self.compared)
 
     @property
     def recent(self) -> tuple[Path, ...]:
@@ -48,10 +57,13 @@ class PlanFiles(QObject):
 
     def begin(self, path: Path | None) -> None:
         """Hold the plan of this start: the one asked for, else that of last time, else a starter."""
+        last = self._settings.get(LAST_PLAN)
         if path is not None:
             self.open(path)
-        elif not self._restore_draft() and (last := self._settings.get(LAST_PLAN)) and Path(last).is_file():
+        elif last and (Path(last).is_file() or self.drafts.of(Path(last))):
             self.open(Path(last))
+        elif not last and (draft := self.drafts.of(None)):
+            self.restore(draft)
         self.offer_starter()
 
     def offer_starter(self) -> None:
@@ -59,13 +71,6 @@ class PlanFiles(QObject):
         machine = self._readiness.machine
         if self._document.plan is None and machine is not None:
             self._document.begin(plans.starter(machine))
-
-    def remember(self) -> None:
-        """Note what is open, and what of it is in no file, for the next start."""
-        plan, path = self._document.plan, self._document.path
-        self._settings.set(LAST_PLAN, str(path) if path else "")
-        unsaved = plan is not None and self._document.dirty
-        self._settings.set(DRAFT, self._document.text if unsaved else "")
 
     def new_starter(self) -> None:
         """Switch to a starter plan for this machine; the plan before comes back by undo."""
@@ -105,8 +110,12 @@ class PlanFiles(QObject):
             return
         name = self._document.plan.name if self._document.plan else "the plan"
         text = f"The changes of “{name}” are in no file yet. Undo brings them back until the window is closed."
-        answers = {"Save": lambda: self._save_then(then), "Don’t save": then}
+        answers = {"Save": lambda: self._save_then(then), "Don’t save": lambda: self._leave_for_good(then)}
         Question("Save the changes?", text, answers, self._window).show()
+
+    def _leave_for_good(self, then: Callable[[], object]) -> None:
+        with self.drafts.leaving():
+            then()
 
     def change_to(self, path: Path) -> None:
         """Open the plan in a file, after having asked about changes that are in no file."""
@@ -114,13 +123,49 @@ class PlanFiles(QObject):
 
     def open(self, path: Path) -> bool:
         """Open the plan in a file; if it cannot be, say why, and keep what is open. Returns whether it was opened."""
+        path = path.absolute()
+        if (draft := self.drafts.of(path)) is not None:
+            return self.restore(draft)
         try:
-            self._document.open(path.absolute())
+            self._document.open(path)
         except PlanError as error:
             self.failed.emit(str(error))
             return False
-        self._note(path.absolute())
+        self._note(path)
         self.opened.emit()
+        return True
+
+    def change_to_draft(self, draft: Draft) -> None:
+        """Open a plan with its unsaved changes, after having asked about those of the open one."""
+        self.leave(lambda: self.restore(draft))
+
+    def restore(self, draft: Draft) -> bool:
+        """Open a plan with its unsaved changes, which undo takes away. Returns whether that could be done."""
+        path = Path(draft.path) if draft.path else None
+        try:
+            edited, base = (
+                plans.loads(draft.text, "the unsaved changes"),
+                plans.loads(draft.base, "what they began from"),
+            )
+            with self.drafts.going_on_with(draft):
+                if path is not None and path.is_file():
+                    self._document.open(path)
+                    if self._document.base_text != draft.base:
+                        self._document.know_of_disk(base, draft.base)
+                else:
+                    self._document.switch(base, path, f"open {draft.name}")
+                    self._document.know_of_disk(base, draft.base)
+                self._document.replace(edited, "unsaved changes")
+                self._document.keep_text(draft.text)
+        except PlanError as error:
+            self.failed.emit(str(error))
+            return False
+        self.drafts.write()
+        if path is not None:
+            self._note(path)
+        self.restored.emit(draft)
+        self.opened.emit()
+        self.disk.look()
         return True
 
     def save(self) -> None:
@@ -134,8 +179,20 @@ class PlanFiles(QObject):
     def _save_then(self, then: Callable[[], object]) -> None:
         if self._document.path is None:
             self._save_as_then(then)
+        elif self.disk.would_be_overwritten:
+            self._ask_about_disk(self._document.path, then)
         elif self.save_to(self._document.path):
             then()
+
+    def _ask_about_disk(self, path: Path, then: Callable[[], object]) -> None:
+        text = f"{path.name} was changed by another program since it was read here. Saving replaces what it holds now."
+        answers: dict[str, Callable[[], object]] = {
+            "Replace it": lambda: self.save_to(path) and then(),
+            "Save as…": lambda: self._save_as_then(then),
+        }
+        if self.disk.conflict == "changed":
+            answers = {"Compare": self.disk.compare, **answers}
+        Question("Replace the changed file?", text, answers, self._window).show()
 
     def _save_as_then(self, then: Callable[[], object]) -> None:
         if self._document.plan is None:
@@ -149,7 +206,8 @@ class PlanFiles(QObject):
     def save_to(self, path: Path) -> bool:
         """Write the plan to a file; if that fails, say why. Returns whether it was written."""
         try:
-            self._document.save(path.absolute())
+            with self.drafts.leaving():
+                self._document.save(path.absolute())
         except OSError as error:
             why = error.strerror or str(error)
             self.failed.emit(f"The plan could not be saved to {path}: {why}. Save it to another place.")
@@ -161,21 +219,6 @@ class PlanFiles(QObject):
         """Put the plan's text on the clipboard."""
         if self._document.plan is not None:
             QGuiApplication.clipboard().setText(self._document.text)
-
-    def _restore_draft(self) -> bool:
-        text = self._settings.get(DRAFT)
-        last = self._settings.get(LAST_PLAN)
-        path = Path(last) if last else None
-        try:
-            draft = plans.loads(text, "the plan left unsaved last time") if text else None
-            stored = plans.load(path) if draft is not None and path is not None else None
-        except PlanError as error:
-            self.failed.emit(str(error))
-            return False
-        if draft is not None:
-            self._document.begin(draft, path, stored or Plan())
-            self._document.keep_text(text)
-        return draft is not None
 
     def _make(self, make: Callable[[Machine], Plan], text: str) -> None:
         machine = self._readiness.machine

@@ -10,6 +10,7 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from gpu_studio import plan as plans
 from gpu_studio.plan import Plan
+from gpu_studio.plan.files import LARGEST_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class PlanDocument(QObject):
         self._now: Opened | None = None
         self._stored: dict[Path | None, Plan] = {}
         self._written: dict[Path | None, str] = {}
+        self._on_disk: dict[Path, str] = {}
         self._saves = 0
 
     @property
@@ -52,6 +54,13 @@ class PlanDocument(QObject):
     def dirty(self) -> bool:
         """Whether the plan differs from what is in its file, or, without a file, from what it began as."""
         return self._now is not None and self._stored.get(self._now.path) != self._now.plan
+
+    @property
+    def base_text(self) -> str:
+        """What the plan's file held when it was read or written last, or, without a file, what the plan began as."""
+        if self.path is not None:
+            return self._on_disk.get(self.path, "")
+        return plans.dumps(self.stored) if self.stored else ""
 
     @property
     def origin(self) -> object | None:
@@ -84,14 +93,14 @@ class PlanDocument(QObject):
         """Hold a first plan, with nothing to undo. `stored` is what its file holds, if that is something else."""
         self.undo_stack.clear()
         self._stored[path] = stored or plan
-        self._written[path] = _text_of(path)
+        self._read(path)
         self.show(Opened(plan, path))
 
     def open(self, path: Path) -> None:
         """Open the plan in a file, as an undoable step. Raises PlanError."""
         loaded = plans.load(path)
         self._stored[path] = loaded
-        self._written[path] = _text_of(path)
+        self._read(path)
         self.switch(loaded, path, f"open {path.name}")
 
     def switch(self, plan: Plan, path: Path | None, text: str) -> None:
@@ -109,6 +118,24 @@ class PlanDocument(QObject):
         if self._now is not None and plan != self._now.plan:
             self.undo_stack.push(Edit(self, self._now.plan, plan, text, (field, self._saves)))
 
+    def take_from_disk(self, plan: Plan, text: str) -> None:
+        """Hold what the open plan's file holds by now, `text`, as an undoable step."""
+        self.know_of_disk(plan, text)
+        self.keep_text(text)
+        self.replace(plan, "read the file again")
+        self.changed.emit()
+
+    def know_of_disk(self, stored: Plan | None, text: str) -> None:
+        """Know what the open plan's file holds by now, and keep the plan; `stored` is None for what is no plan."""
+        if self._now is None or self._now.path is None:
+            return
+        self._on_disk[self._now.path] = text
+        if stored is None:
+            self._stored.pop(self._now.path, None)
+        else:
+            self._stored[self._now.path] = stored
+        self.changed.emit()
+
     def keep_text(self, text: str) -> None:
         """Hold on to a text of the open plan as a person wrote it."""
         if self._now is not None:
@@ -122,8 +149,13 @@ class PlanDocument(QObject):
         plans.save(self._now.plan, path, text)
         self._saves += 1
         self._stored[path] = self._now.plan
-        self._written[path] = text
+        self._written[path] = self._on_disk[path] = text
         self.show(Opened(self._now.plan, path))
+
+    def _read(self, path: Path | None) -> None:
+        self._written[path] = (text_of(path) if path else None) or ""
+        if path is not None:
+            self._on_disk[path] = self._written[path]
 
     def show(self, opened: Opened) -> None:
         """Hold this plan and file. For the undo steps: everything else goes through them."""
@@ -185,9 +217,11 @@ def folder_of(path: Path | None) -> Path:
     return path.parent if path else Path.home()
 
 
-def _text_of(path: Path | None) -> str:
-    """What a plan file holds; empty where there is none, and so nobody's writing to keep."""
+def text_of(path: Path) -> str | None:
+    """What a plan file holds; None where there is none, or none that can be read as text."""
     try:
-        return path.read_text(encoding="utf-8") if path else ""
+        if not path.is_file() or path.stat().st_size > LARGEST_BYTES:
+            return None
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        return ""
+        return None

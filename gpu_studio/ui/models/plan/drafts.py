@@ -1,0 +1,91 @@
+"""Changes of plans that are in no file of the user's yet: kept beside the settings, a file for each plan."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from gpu_studio.runs.files import make_private_directory, write_private
+
+SUFFIX = ".draft.json"
+_LARGEST = 8 * 1024 * 1024
+"""Bytes: twice what a plan may have, which is there as it was and as it is."""
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """The `text` of a plan as it was edited, and `base`, the text that the editing began from.
+
+    `path` is the plan's file; empty for a plan that has none, which `id` tells from others. `time` is when the draft
+    was written, in seconds since 1970 (UTC).
+    """
+
+    id: str
+    path: str
+    name: str
+    text: str
+    base: str
+    time: float
+
+
+class Drafts:
+    """The drafts in one folder. What cannot be read there is left alone and not listed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def write(self, draft: Draft) -> None:
+        """Keep a draft, in place of the one of the same plan. Raises OSError."""
+        make_private_directory(self._folder)
+        write_private(self._file(draft.id), msgspec.json.encode(draft))
+
+    def remove(self, key: str) -> None:
+        """Forget the draft with this id, if there is one."""
+        with suppress(OSError):
+            self._file(key).unlink(missing_ok=True)
+
+    def get(self, key: str) -> Draft | None:
+        """The draft with this id; None if there is none."""
+        return _read(self._file(key))
+
+    def all(self) -> list[Draft]:
+        """Every draft, the last one first."""
+        return sorted(self._found(), key=lambda draft: draft.time, reverse=True)
+
+    def _found(self) -> Iterator[Draft]:
+        with suppress(OSError):
+            for file in self._folder.glob(f"*{SUFFIX}"):
+                if (draft := _read(file)) is not None and self._file(draft.id) == file:
+                    yield draft
+
+    def _file(self, key: str) -> Path:
+        return self._folder / f"{key}{SUFFIX}"
+
+
+def id_of(path: Path) -> str:
+    """What tells the draft of the plan in a file from others."""
+    return hashlib.sha256(bytes(path)).hexdigest()[:32]
+
+
+def new_id() -> str:
+    """What tells a plan without a file from others."""
+    return uuid.uuid4().hex
+
+
+def made(key: str, path: Path | None, name: str, text: str, base: str) -> Draft:
+    """A draft of this moment."""
+    return Draft(key, str(path) if path else "", name, text, base, time.time())
+
+
+def _read(file: Path) -> Draft | None:
+    try:
+        if not file.is_file() or file.stat().st_size > _LARGEST:
+            return None
+        return msgspec.json.decode(file.read_bytes(), type=Draft)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
