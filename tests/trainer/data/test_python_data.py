@@ -59,7 +59,7 @@ def test_that_options_and_the_seed_of_the_plan_reach_the_function(written: Writt
             UserCodeError,
             "own.py:load returned 3 inputs for each sample, and GPU Studio trains models",
         ),
-        ("({'a': x}, y)", UserCodeError, "own.py:load returned 1 inputs for each sample"),
+        ("({'a': x}, y)", UserCodeError, "own.py:load returned inputs by name for each sample"),
         ("(x, (y, y))", UserCodeError, "own.py:load returned 2 targets for each sample, and GPU Studio trains models"),
         ("(x, x)", DataError, "own.py:load: y has the shape (20, 2): 2 numbers for each sample, where"),
         ("(x, np.eye(20, 4))", DataError, "own.py:load: y has the shape (20, 4): 4 numbers for each sample, where"),

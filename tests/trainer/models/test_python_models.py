@@ -153,7 +153,7 @@ def test_that_a_model_shows_what_it_ends_in(file: Path, function: str, logits: b
             "own_models.py:each gives outputs of shape (8, 3) for each sample, where GPU Studio trains",
         ),
         ("unlike", ModelError, "own_models.py:unlike takes samples of shape (9,), but one of"),
-        ("breaking", UserCodeError, "own_models.py stopped in line 45 with InvalidArgumentError: Exception"),
+        ("breaking", UserCodeError, "own_models.py stopped in line 48 with InvalidArgumentError: Exception"),
     ],
 )
 def test_that_what_training_cannot_use_is_told(file: Path, function: str, kind: type[Exception], message: str) -> None:
