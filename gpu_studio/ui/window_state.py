@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
+from gpu_studio.runs.naming import title_of
 from gpu_studio.ui.models.runs.run_permissions import OF_RUNS, why_not
 from gpu_studio.ui.settings import PLAN_TAB
 from gpu_studio.ui.theme.states import LIVE
@@ -154,7 +155,7 @@ class WindowState(QObject):
         why_not = BEGINNING if beginning else self._window.readiness.why_not
         self._window.actions_.allow("train", why_not)
         if (target := self._window.resuming.target) and not why_not:
-            self._window.actions_["train"].setToolTip(f"Go on with {target.run.id} as a new run (Ctrl+Return)")
+            self._window.actions_["train"].setToolTip(f"Go on with {title_of(target.run)} as a new run (Ctrl+Return)")
 
     def _tell_why_not(self) -> None:
         """Say why the plan cannot be trained; of a run that is just being started there is nothing to say."""
@@ -168,18 +169,18 @@ class WindowState(QObject):
             self._window.status_line.set_run("", None)
         elif not live.waiting_for:
             warned = self._window.train_page.concerns.words
-            self._tell(" · ".join(filter(None, (in_a_line(live.history), warned))))
+            self._tell(" · ".join(filter(None, (in_a_line(live.title, live.history), warned))))
 
     def _tell(self, text: str) -> None:
         self._window.status_line.set_run(text, self._followed.state if self._followed else None)
 
 
-def in_a_line(history: History) -> str:
-    """How the run is: `digits on four devices · epoch 21 of 30`."""
+def in_a_line(name: str, history: History) -> str:
+    """How the run is: `#7 digits on four devices · epoch 21 of 30`."""
     if history.ended:
         took = f" after {duration(history.seconds)}" if history.seconds is not None else ""
-        return f"{history.plan} · {history.state}{took}"
+        return f"{name} · {history.state}{took}"
     if history.epochs_total is None:
-        return f"{history.plan} · {history.state}"
+        return f"{name} · {history.state}"
     paused = " · paused" if history.state == "paused" else ""
-    return f"{history.plan} · epoch {max(1, history.epoch)} of {history.epochs_total}{paused}"
+    return f"{name} · epoch {max(1, history.epoch)} of {history.epochs_total}{paused}"

@@ -47,7 +47,7 @@ def test_that_it_asks_once_and_return_leaves_the_run_running(asking, runs, qtbot
     assert not asking.close()
     asked = question(asking)
     assert list(asked.buttons) == ["Leave running", "Stop", "Cancel"]
-    assert "“digits on four logical CPUs” trains without this window too" in asked.accessibleDescription()
+    assert "“#1 digits on four logical CPUs” trains without this window too" in asked.accessibleDescription()
     qtbot.keyClick(asked, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: not asking.isVisible())
     (run,) = catalogue.directories(runs)

@@ -60,10 +60,10 @@ def test_that_a_run_goes_on_under_another_strategy_from_the_plan_page(stopped, r
     qtbot.keyClick(window, Qt.Key.Key_R, CTRL | SHIFT)
     assert window.page == "plan"
     assert strip(window).isVisible()
-    assert f"Resuming {run.id} from step 6" in strip(window).accessibleName()
+    assert "Resuming #1 digits on four logical CPUs from step 6" in strip(window).accessibleName()
     button = window.plan_page.findChild(PrimaryButton)
     assert (button.text(), button.accessibleName()) == ("Resume", "Resume")
-    assert run.id in button.toolTip()
+    assert "Go on with #1 digits" in button.toolTip()
     window.document.replace(set_strategy(window.document.plan, "none"), "another strategy")
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert window.page == "train"

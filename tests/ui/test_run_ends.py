@@ -169,7 +169,7 @@ def test_that_the_desktop_is_told_of_a_run_that_the_window_does_not_show(open_wi
     window.show_page("plan")
     qtbot.waitUntil(lambda: bool(told.shown), timeout=LONG_MS)
     (run,) = catalogue.directories(runs)
-    assert told.shown[0][0] == "digits on four logical CPUs has finished"
+    assert told.shown[0][0] == "#1 digits on four logical CPUs has finished"
     assert told.shown[0][2] == run.id
     window.run_ends._show(run.id)
     assert (window.page, window.shown_run.run) == ("train", run)

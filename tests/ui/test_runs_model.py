@@ -187,4 +187,4 @@ def test_that_a_curve_stays_in_its_room_whatever_the_values(values: list[float])
 
 def test_that_a_row_is_its_summary_and_what_was_written_on_it() -> None:
     row: RunRow = run_row("a", ("best",), "a note")
-    assert (row.id, row.plan, row.live, row.labels.tags) == ("a", "plan a", False, ("best",))
+    assert (row.id, row.name, row.live, row.labels.tags) == ("a", "plan a", False, ("best",))

@@ -34,7 +34,7 @@ def window(open_window, two_runs, qtbot) -> MainWindow:
 
 
 def names(window: MainWindow) -> list[str]:
-    return [summary.plan for summary in window.run_list.page.model.rows]
+    return [row.name for row in window.run_list.page.model.rows]
 
 
 def test_that_all_runs_are_listed_and_their_folder_named(window: MainWindow, runs) -> None:
@@ -45,7 +45,7 @@ def test_that_all_runs_are_listed_and_their_folder_named(window: MainWindow, run
 
 def test_that_nothing_can_be_done_to_a_run_before_one_is_selected(window: MainWindow, two_runs) -> None:
     of_one = ("open_run", "open_run_plan", "resume_run", "reveal_run", "delete_run")
-    assert [row.plan for row in window.run_list.page.chosen] == ["newer"]
+    assert [row.name for row in window.run_list.page.chosen] == ["newer"]
     window.run_list.page.table.clearSelection()
     assert not any(window.actions_[name].isEnabled() for name in of_one)
     assert "Select a run" in window.actions_["open_run"].toolTip()

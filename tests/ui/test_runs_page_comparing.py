@@ -42,7 +42,7 @@ def window(open_window, three, qtbot) -> MainWindow:
 
 def click(qtbot, window: MainWindow, name: str, keys=Qt.KeyboardModifier.NoModifier) -> None:
     table = window.run_list.page.table
-    (row,) = (place for place, row in enumerate(window.run_list.page.model.rows) if row.plan == name)
+    (row,) = (place for place, row in enumerate(window.run_list.page.model.rows) if row.name == name)
     place = table.visualRect(window.run_list.page.model.index(row, RUN)).topLeft() + QPoint(20, 12)
     qtbot.mouseClick(table.viewport(), LEFT, keys, place)
 
@@ -58,7 +58,7 @@ def labels(window: MainWindow) -> list[str]:
 
 def test_that_the_newest_is_selected_at_first_and_nothing_selected_says_what_to_do(window: MainWindow) -> None:
     outcome = window.run_list.page.outcome
-    assert [row.plan for row in window.run_list.page.chosen] == [window.run_list.page.model.rows[0].plan]
+    assert [row.name for row in window.run_list.page.chosen] == [window.run_list.page.model.rows[0].name]
     window.run_list.page.table.clearSelection()
     assert outcome.hint.isVisible()
     assert not outcome.curves.isVisible()
@@ -74,9 +74,10 @@ def test_that_one_run_shows_its_figures_its_plan_and_its_curve(window: MainWindo
     assert told["Peak memory"]["GPU:0"].startswith("587 MiB, 600 MiB predicted (\u22122 %), limit")
     assert len(told["Checkpoints"]) == 3
     assert "batch_size = 512" in outcome.summary.plan.text.toPlainText()
-    assert outcome.curves.names == ["b"]
+    (name,) = outcome.curves.names
+    assert name == window.run_list.page.chosen[0].title
     assert outcome.curves.title.text() == "Validation loss"
-    assert len(outcome.curves.curve_called("b").series[0]) == 3
+    assert len(outcome.curves.curve_called(name).series[0]) == 3
     qtbot.mouseClick(outcome.summary.plan.copy, LEFT)
     assert QGuiApplication.clipboard().text() == three["b"].plan_file.read_text()
 
@@ -87,10 +88,10 @@ def test_that_several_are_drawn_over_each_other_each_in_its_colour(window: MainW
     click(qtbot, window, "c", CTRL)
     read(qtbot, window)
     assert page.outcome.differs.isVisible()
-    assert sorted(page.outcome.curves.names) == ["a", "c"]
+    assert sorted(page.outcome.curves.names) == sorted(row.title for row in page.chosen)
     styles = [entry.style for entry in page.outcome.curves.legend.entries]
     assert len({style.dash for style in styles}) == 2
-    coloured = {row.plan: page.model.index(place, LOSS).data(COLOUR_ROLE) for place, row in enumerate(page.model.rows)}
+    coloured = {row.name: page.model.index(place, LOSS).data(COLOUR_ROLE) for place, row in enumerate(page.model.rows)}
     assert coloured["b"] is None
     assert sorted((coloured["a"], coloured["c"])) == [0, 1]
     click(qtbot, window, "b", CTRL)
@@ -133,19 +134,20 @@ def test_that_the_curve_and_the_axis_can_be_chosen(window: MainWindow, open_wind
     click(qtbot, window, "b")
     read(qtbot, window)
     curves = window.run_list.page.outcome.curves
-    steps = list(curves.curve_called("b").series[0])
+    (name,) = curves.names
+    steps = list(curves.curve_called(name).series[0])
     assert steps == [20, 40, 60]
     curves.axis.setFocus()
     qtbot.keyClick(curves.axis, Qt.Key.Key_Space)
     qtbot.keyClick(curves.axis.menu, Qt.Key.Key_Down)
     qtbot.keyClick(curves.axis.menu, Qt.Key.Key_Down)
     qtbot.keyClick(curves.axis.menu, Qt.Key.Key_Return)
-    assert list(curves.curve_called("b").series[0]) == [1, 2, 3]
+    assert list(curves.curve_called(name).series[0]) == [1, 2, 3]
     (loss,) = (action for action in curves.metrics.menu.actions() if action.text() == "Loss of each step")
     loss.trigger()
     read(qtbot, window)
     assert curves.title.text() == "Loss of each step"
-    assert len(curves.curve_called("b").series[0]) == 60
+    assert len(curves.curve_called(name).series[0]) == 60
     curves.log.click()
     assert curves.canvas.backdrop.scale.ticks(0.0, 1.0, 3)[-1][1] == "10"
 
@@ -202,7 +204,7 @@ def test_that_a_run_deleted_meanwhile_is_simply_gone(window: MainWindow, three, 
     page.select(three["a"].id, three["b"].id)
     shutil.rmtree(three["a"].path)
     page.reader.read()
-    qtbot.waitUntil(lambda: [row.plan for row in page.chosen] == ["b"])
+    qtbot.waitUntil(lambda: [row.name for row in page.chosen] == ["b"])
     assert page.outcome.summary.isVisible()
     read(qtbot, window)
     assert page.outcome.summary.figures.groups[0].title == "Result"
@@ -236,7 +238,8 @@ def test_that_many_runs_with_long_names_have_a_legend_of_several_lines_that_tell
     page.select(*(row.id for row in page.model.rows))
     legend = page.outcome.curves.legend
     qtbot.waitUntil(lambda: len(legend.entries) == 6 and legend.places() != [])
-    assert {place.words.split()[0] for place in legend.places()} == {name.split()[1] for name in names}
+    assert {place.words.split()[1] for place in legend.places()} == {name.split()[1] for name in names}
+    assert {place.words.split()[0] for place in legend.places()} == {f"#{number}" for number in range(1, 7)}
     assert legend.left_out == ()
     assert legend.places()[-1].line > 0
 

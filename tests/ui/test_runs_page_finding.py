@@ -36,7 +36,7 @@ def window(open_window, four, qtbot) -> MainWindow:
 
 
 def shown(window: MainWindow) -> set[str]:
-    return {row.plan for row in window.run_list.page.model.rows}
+    return {row.name for row in window.run_list.page.model.rows}
 
 
 def press(qtbot, button: QWidget) -> None:
@@ -127,7 +127,7 @@ def click_header(qtbot, window: MainWindow, column: int) -> None:
 
 def test_that_a_head_sorts_again_the_other_way_and_live_runs_stay_on_top(window: MainWindow, qtbot) -> None:
     def names() -> list[str]:
-        return [row.plan for row in window.run_list.page.model.rows]
+        return [row.name for row in window.run_list.page.model.rows]
 
     click_header(qtbot, window, RUN)
     assert names() == ["delta", "alpha", "beta", "gamma"]
@@ -172,7 +172,7 @@ def test_that_a_selected_run_stays_selected_while_the_list_is_read_again(window:
     page.select(four["beta"].id, four["gamma"].id)
     with qtbot.waitSignal(page.reader.rows):
         page.reader.read()
-    assert {row.plan for row in page.chosen} == {"beta", "gamma"}
+    assert {row.name for row in page.chosen} == {"beta", "gamma"}
     page.table.selectionModel().clear()
     assert page.chosen == []
     page.table.setFocus()

@@ -14,7 +14,7 @@ from window_pages import with_runs
 from gpu_studio.runs.labels import Labels, labels_file, read_labels, write_labels
 from gpu_studio.ui.main_window import MainWindow
 from gpu_studio.ui.models.runs.runs_model import RUN
-from gpu_studio.ui.pages.runs.label_dialogs import NoteDialog, TagDialog
+from gpu_studio.ui.pages.runs.label_dialogs import NameDialog, NoteDialog, TagDialog
 
 CTRL, LEFT = Qt.KeyboardModifier.ControlModifier, Qt.MouseButton.LeftButton
 
@@ -164,3 +164,21 @@ def test_that_the_menu_of_the_table_and_of_the_page_are_one(window: MainWindow, 
     assert page.menu.isVisible()
     qtbot.keyClick(page.menu, Qt.Key.Key_Escape)
     assert not page.menu.isVisible()
+
+
+def test_that_a_run_is_renamed_with_f2_and_called_so_everywhere_until_it_is_undone(window, qtbot) -> None:
+    page = window.run_list.page
+    row = page.chosen[0]
+    window.show_run(row.summary.directory)
+    window.show_page("runs")
+    qtbot.keyClick(page.table, Qt.Key.Key_F2)
+    dialog = opened(window, NameDialog)
+    qtbot.keyClicks(dialog.field, "smaller steps")
+    qtbot.keyClick(dialog.field, Qt.Key.Key_Return)
+    title = f"#{row.summary.number} smaller steps"
+    qtbot.waitUntil(lambda: page.chosen[0].title == title)
+    assert page.outcome.summary.name.text() == title
+    qtbot.waitUntil(lambda: window.status_line.run_text.startswith(title))
+    window.notice._button.click()
+    qtbot.waitUntil(lambda: page.chosen[0].title == row.title)
+    qtbot.waitUntil(lambda: window.status_line.run_text.startswith(row.title))

@@ -33,7 +33,7 @@ def shown(window: MainWindow, qtbot) -> Iterator[str]:
     """Each thing that the page can show."""
     page = window.run_list.page
     for names in (("lenet",), ("lenet", "a third of them"), ("lenet", "a third of them", "digits on four devices")):
-        page.select(*(row.id for row in page.model.all if row.plan in names))
+        page.select(*(row.id for row in page.model.all if row.name in names))
         qtbot.waitUntil(lambda: not page.outcome.reader.waiting)
         QApplication.processEvents()
         yield f"{len(names)} selected"

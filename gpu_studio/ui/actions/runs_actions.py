@@ -26,6 +26,14 @@ RUNS: tuple[ActionSpec, ...] = (
         group=3,
     ),
     ActionSpec(
+        "rename_run",
+        "Run",
+        "Rename run…",
+        "Give the selected run a name of its own; F2 in the table",
+        lambda window: window.run_list.labels.rename(),
+        group=3,
+    ),
+    ActionSpec(
         "tag_runs",
         "Run",
         "Tags of selected runs…",

@@ -114,7 +114,7 @@ class RunExports(QObject):
 
     def _dialog(self, title: str, filters: list[str], suffix: str) -> QFileDialog:
         chosen = self._page.chosen
-        name = chosen[0].plan if len(chosen) == 1 else f"{len(chosen)} runs"
+        name = chosen[0].name if len(chosen) == 1 else f"{len(chosen)} runs"
         dialog = QFileDialog(self._window, title, str(Path.home()))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setNameFilters(filters)

@@ -1,4 +1,4 @@
-"""What the window does with tags and notes: ask for them, write them beside its thread, take them back."""
+"""What the window does with names, tags and notes: ask for them, write them beside its thread, take them back."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QThreadPool, Signal
 
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.label_changes import Change, Changed, change_labels, with_note, with_tags
+from gpu_studio.runs.label_changes import Change, Changed, change_labels, with_name, with_note, with_tags
 from gpu_studio.ui.models.runs.run_filter import known_tags
-from gpu_studio.ui.pages.runs.label_dialogs import NoteDialog, TagDialog
+from gpu_studio.ui.pages.runs.label_dialogs import NameDialog, NoteDialog, TagDialog
 from gpu_studio.ui.units import plural
 
 if TYPE_CHECKING:
@@ -30,6 +30,21 @@ class RunLabels(QObject):
         self._pool = QThreadPool(self)
         self._pool.setMaxThreadCount(1)
         self._written.connect(self._tell)
+
+    def rename(self) -> None:
+        """Ask for the name of the selected run."""
+        rows = self._page.chosen
+        if len(rows) != 1:
+            return
+        dialog = NameDialog(rows[0], self._window)
+        run = rows[0].summary.directory
+
+        def save() -> None:
+            if dialog.name != dialog.before:
+                self._change([run], with_name(dialog.name), "The name")
+
+        dialog.saved.connect(save)
+        dialog.show()
 
     def tag(self) -> None:
         """Ask for the tags of the selected runs."""
@@ -74,6 +89,8 @@ class RunLabels(QObject):
 
     def _tell(self, changed: Changed, what: str) -> None:
         self._page.reader.read()
+        if (shown := self._window.shown_run) is not None:
+            shown.read_name()
         notice = self._window.notice
         if changed.why_not:
             notice.say(changed.why_not, "bad")

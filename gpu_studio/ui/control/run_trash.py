@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from gpu_studio.runs import catalogue
 from gpu_studio.runs.catalogue import LiveRunError, UnknownRunError
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.naming import title_of
 from gpu_studio.ui.widgets.notice import Notice
 
 
@@ -25,17 +26,18 @@ class RunTrash(QObject):
 
     def delete(self, runs: Sequence[RunDirectory]) -> None:
         """Delete these runs, as far as they can be, and offer to take back those that were."""
-        gone: list[str] = []
+        gone: dict[str, str] = {}
         why_not = ""
         for run in runs:
-            why = _delete(run)
+            name, why = title_of(run), _delete(run)
             why_not = why_not or why
             if not why:
-                gone.append(run.id)
-        told = [f"{gone[0]} was deleted." if len(gone) == 1 else f"{len(gone)} runs were deleted."] if gone else []
-        text = " ".join(filter(None, (why_not, *told)))
+                gone[run.id] = name
+        which = next(iter(gone.values())) if len(gone) == 1 else f"{len(gone)} runs"
+        told = f"{which} {'was' if len(gone) == 1 else 'were'} deleted." if gone else ""
+        text = " ".join(filter(None, (why_not, told)))
         if gone:
-            self._notice.say(text, "warning" if why_not else "plain", "Undo", lambda: self._restore(gone))
+            self._notice.say(text, "warning" if why_not else "plain", "Undo", lambda: self._restore(list(gone)))
         elif text:
             self._notice.say(text, "warning")
         self.changed.emit()
@@ -54,7 +56,7 @@ def _delete(run: RunDirectory) -> str:
     try:
         catalogue.delete(run)
     except LiveRunError:
-        return f"{run.id} is still training: stop it before you delete it."
+        return f"{title_of(run)} is still training: stop it before you delete it."
     except OSError as error:
-        return f"{run.id} cannot be deleted: {error.strerror or error}."
+        return f"{title_of(run)} cannot be deleted: {error.strerror or error}."
     return ""

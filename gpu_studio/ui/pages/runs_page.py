@@ -34,7 +34,7 @@ _MORE_WIDTH = 44
 _MENU: tuple[tuple[str, ...], ...] = (
     ("open_run", "compare_runs", "open_run_plan"),
     ("resume_run", "resume_changed", "duplicate_plan"),
-    ("tag_runs", "note_runs"),
+    ("rename_run", "tag_runs", "note_runs"),
     ("report_runs", "export_run_csv", "export_run_curves"),
     ("copy_run_ids", "reveal_run"),
     ("delete_run",),
@@ -153,6 +153,7 @@ class RunsPage(Page):
         for signal, name in (
             (self.table.opened, "open_run"),
             (self.table.deleted, "delete_run"),
+            (self.table.rename_pressed, "rename_run"),
             (self.table.tag_pressed, "tag_runs"),
             (self.table.note_pressed, "note_runs"),
             (self.table.copied, "copy_run_ids"),

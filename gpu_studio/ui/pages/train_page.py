@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.event_parts import Mend
-from gpu_studio.runs.naming import title_of
 from gpu_studio.ui.models.train.card_readout import device_table
 from gpu_studio.ui.models.train.live_run import LiveRun
 from gpu_studio.ui.models.train.memory_now import memory_now
@@ -107,7 +106,7 @@ class TrainPage(QWidget):
         self.charts.restart()
         self.now.restart()
         self.details.restart(run)
-        self.header.restart(title_of(directory))
+        self.header.restart(run.title)
         self.outcome.show_outcome(None)
         self.stop_offer.show_stopper(None)
         self.concerns.follow(run)

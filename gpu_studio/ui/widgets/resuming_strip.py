@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
+from gpu_studio.runs.naming import title_of
 from gpu_studio.ui.models.plan.resuming import Resuming
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import number
@@ -38,7 +39,7 @@ class ResumingStrip(QFrame):
         target = self._resuming.target
         self.setVisible(target is not None)
         if target is not None:
-            text = f"Resuming {target.run.id} from step {number(target.checkpoint.step)}"
+            text = f"Resuming {title_of(target.run)} from step {number(target.checkpoint.step)}"
             self.words.setText(text)
             self.words.setMinimumWidth(self.words.fontMetrics().horizontalAdvance(text) + GRID)
             self.setAccessibleName(f"{text}. {MAY_CHANGE}")

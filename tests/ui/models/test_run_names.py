@@ -1,24 +1,32 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 from run_rows import run_row
 
+from gpu_studio.runs.labels import Labels
 from gpu_studio.ui.models.runs.run_colours import RunColours
 from gpu_studio.ui.models.runs.run_names import names_apart, short_names
 
 ids = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8)
 
 
-def test_that_runs_are_called_by_their_plans_and_alike_ones_by_more() -> None:
-    rows = [
-        run_row("20261120T100000Z-digits-0001", plan="digits"),
-        run_row("20261120T100000Z-digits-0002", plan="digits"),
-        run_row("20261120T110000Z-lenet-0003", plan="lenet"),
-    ]
-    names = list(names_apart([row.summary for row in rows]).values())
-    assert names[2] == "lenet"
-    assert [name.rsplit(" · ", 1)[1] for name in names[:2]] == ["0001", "0002"]
+def test_that_runs_of_one_plan_are_told_apart_by_their_numbers_however_short_their_names() -> None:
+    rows = [run_row(name, plan="digits on two logical CPUs", number=number) for name, number in (("a", 7), ("b", 12))]
+    names = names_apart(rows)
+    assert list(names.values()) == ["#7 digits on two logical CPUs", "#12 digits on two logical CPUs"]
+    for most in (3, 5, 12, 20):
+        shown = list(short_names(names, most).values())
+        assert (shown[0].split(" ")[0], shown[1].split(" ")[0]) == ("#7", "#12")
+        assert all(len(name) <= max(most, len("#12")) for name in shown)
+    assert short_names({"a": "#1 sweep first", "b": "#2 sweep second"}, 20) == {"a": "#1 first", "b": "#2 second"}
+
+
+def test_that_a_run_is_called_by_the_name_that_it_was_given() -> None:
+    row = run_row("a", plan="digits", number=7)
+    assert replace(row, labels=Labels(name="smaller steps")).title == "#7 smaller steps"
 
 
 @given(
@@ -26,7 +34,7 @@ def test_that_runs_are_called_by_their_plans_and_alike_ones_by_more() -> None:
 )
 def test_that_no_two_runs_are_called_alike_whatever_their_plans(runs) -> None:
     rows = [run_row(name, plan=plan) for name, plan in runs]
-    names = names_apart([row.summary for row in rows])
+    names = names_apart(rows)
     for made in (names, short_names(names, 12)):
         assert list(made) == [row.id for row in rows]
         assert len(set(made.values())) == len(rows)

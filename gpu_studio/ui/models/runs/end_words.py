@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from gpu_studio.plan import PlanError, load
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.end_told import ended_at
 from gpu_studio.runs.events import Failed, Finished, Model
+from gpu_studio.runs.naming import title_of
 from gpu_studio.runs.reading.early_events import first_of
 from gpu_studio.runs.reading.reached import reached
 from gpu_studio.runs.state import terminal_event
@@ -40,7 +40,7 @@ def all_in_words(runs: Sequence[RunDirectory], now: float | None = None) -> tupl
 
 
 def _told(run: RunDirectory) -> tuple[str, str]:
-    name, end = _name(run), terminal_event(run)
+    name, end = title_of(run), terminal_event(run)
     if isinstance(end, Finished):
         figures = [f"{_plain(key)} {value:.4g}" for key, value in end.metrics.items() if value is not None]
         words = [apart(_reached(run, end)), f"took {duration(end.seconds)}", *figures[:MOST_METRICS]]
@@ -60,10 +60,3 @@ def _reached(run: RunDirectory, end: Finished) -> str:
 
 def _plain(metric: str) -> str:
     return metric.replace("sparse_categorical_", "").replace("_", " ")
-
-
-def _name(run: RunDirectory) -> str:
-    try:
-        return load(run.plan_file).name
-    except PlanError:
-        return run.id

@@ -20,7 +20,7 @@ CHIPS: dict[Chip, str] = {
 }
 
 _FIELDS: dict[str, Callable[[RunRow], Iterable[str]]] = {
-    "name": lambda row: (row.plan, row.id),
+    "name": lambda row: (row.title, row.summary.plan, row.id),
     "tag": lambda row: row.labels.tags,
     "strategy": lambda row: (row.summary.strategy,),
     "model": lambda row: (row.summary.model,),

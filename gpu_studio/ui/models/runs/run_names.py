@@ -1,39 +1,50 @@
-"""What runs are called beside each other: by their plans, and, where those are alike, by what tells them apart."""
+"""What runs are called beside each other: by number and name, and, where room is short, by what tells them apart."""
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Mapping, Sequence
 from itertools import count
+from typing import Final
 
-from gpu_studio.runs.reading.summary import Summary
-from gpu_studio.runs.wording import moment
+from gpu_studio.ui.models.runs.run_row import RunRow
+
+_NUMBER: Final = re.compile(r"#[0-9]+ ")
+_FEWEST: Final = 3
+"""Letters of a name that say anything beside its number."""
 
 
-def names_apart(runs: Sequence[Summary]) -> dict[str, str]:
-    """A name for each run, by its id, no two of them the same: the plan's, then with its time, then with its id's end.
+def names_apart(rows: Sequence[RunRow]) -> dict[str, str]:
+    """A title for each run, by its id, no two of them the same, whatever their folders hold."""
+    return _numbered({row.id: row.title for row in rows})
 
-    A plan of no name at all is called by the run's id.
+
+def short_names(titles: Mapping[str, str], most: int) -> dict[str, str]:
+    """The same, of `most` letters at most, without the words with which all names begin; none alike.
+
+    A number stays whole: it tells runs of one name apart.
     """
-    names = {run.id: run.plan or run.id for run in runs}
-    for more in (lambda run: moment(run.created), lambda run: run.id.rpartition("-")[2]):
-        alike = {name for name, times in Counter(names.values()).items() if times > 1}
-        for run in runs:
-            if names[run.id] in alike:
-                names[run.id] = f"{names[run.id]} · {more(run)}"
-    return _numbered(names)
+    numbers = {run: found[0] if (found := _NUMBER.match(title)) else "" for run, title in titles.items()}
+    names = _without_shared({run: title.removeprefix(numbers[run]) for run, title in titles.items()})
+    return _numbered({run: _shortened(numbers[run], name, most) for run, name in names.items()})
 
 
-def short_names(names: Mapping[str, str], most: int) -> dict[str, str]:
-    """The same without the words with which all of them begin, and of `most` letters at most; none alike."""
+def _without_shared(names: dict[str, str]) -> dict[str, str]:
+    """Names without the words with which all of them begin; whole where they are one and the same."""
     words = [name.split(" ") for name in names.values()]
+    if len(set(names.values())) < 2:
+        return names
     shared = 0
-    while (
-        len(words) > 1 and all(len(each) > shared + 1 for each in words) and len({each[shared] for each in words}) == 1
-    ):
+    while all(len(each) > shared + 1 for each in words) and len({each[shared] for each in words}) == 1:
         shared += 1
-    rest = {run: " ".join(name.split(" ")[shared:]) for run, name in names.items()}
-    return _numbered({run: _without_middle(name, most) for run, name in rest.items()})
+    return {run: " ".join(name.split(" ")[shared:]) for run, name in names.items()}
+
+
+def _shortened(number: str, name: str, most: int) -> str:
+    room = most - len(number)
+    if number and room < min(len(name), _FEWEST):
+        return number.rstrip()
+    return f"{number}{_without_middle(name, room)}"
 
 
 def _without_middle(name: str, most: int) -> str:

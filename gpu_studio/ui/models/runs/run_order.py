@@ -48,7 +48,7 @@ def _best(row: RunRow) -> float | None:
 
 
 KEYS: dict[str, Callable[[RunRow], Any]] = {
-    "run": lambda row: row.plan.casefold(),
+    "run": lambda row: row.name.casefold(),
     "state": lambda row: row.state_words.casefold(),
     "started": lambda row: row.summary.created,
     "duration": lambda row: row.summary.seconds,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 NONE_SELECTED = "Select a run on the Runs page"
 MOST_COMPARED = 8
-OF_ONE = ("open_run", "open_run_plan", "resume_run", "reveal_run")
+OF_ONE = ("open_run", "open_run_plan", "resume_run", "rename_run", "reveal_run")
 OF_SEVERAL = ("delete_run", "tag_runs", "note_runs", "copy_run_ids")
 OF_FEW = ("report_runs", "export_run_csv", "export_run_curves")
 COMPARE = "compare_runs"
@@ -31,6 +31,6 @@ def why_not(action: str, chosen: Sequence[RunRow]) -> str:
         return f"Select at most {MOST_COMPARED} runs: more cannot be told apart"
     live = [row for row in chosen if row.live]
     if action in _NOT_LIVE and live:
-        which = "This run is" if len(chosen) == 1 else f"{live[0].plan} is"
+        which = "This run is" if len(chosen) == 1 else f"{live[0].title} is"
         return f"{which} still training: stop it before you {_NOT_LIVE[action]} it"
     return ""

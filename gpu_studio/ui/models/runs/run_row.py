@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gpu_studio.runs.events import State
 from gpu_studio.runs.labels import NOTHING, Labels
+from gpu_studio.runs.naming import title
 from gpu_studio.runs.reading.summary import Summary
 
 _ENDINGS = {"early_stopping": "early stopping", "stopped_now": "without a checkpoint"}
@@ -25,9 +26,14 @@ class RunRow:
         return self.summary.id
 
     @property
-    def plan(self) -> str:
-        """The plan's name."""
-        return self.summary.plan
+    def name(self) -> str:
+        """What the run is called: the name that a person gave it, else its plan's."""
+        return self.labels.name or self.summary.plan or self.id
+
+    @property
+    def title(self) -> str:
+        """Its number and its name."""
+        return title(self.summary.number, self.name)
 
     @property
     def state(self) -> State:

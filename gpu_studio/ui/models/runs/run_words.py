@@ -46,9 +46,11 @@ def energy(joules: float | None) -> str:
 
 
 def whole(row: RunRow) -> str:
-    """The run's id, where it comes from, and what a person wrote on it, a line each."""
+    """The run's name and id, where it comes from, and what a person wrote on it, a line each."""
     parent, labels = row.summary.resumed_from, row.labels
     lines = (
+        row.title,
+        f"plan: {row.summary.plan}" if labels.name else "",
         row.id,
         f"resumed from {parent}" if parent else "",
         f"tags: {', '.join(labels.tags)}" if labels.tags else "",
@@ -60,4 +62,4 @@ def whole(row: RunRow) -> str:
 
 def spoken(row: RunRow) -> str:
     """The run's name, and its tags, in one line."""
-    return f"{row.plan}, tagged {', '.join(row.labels.tags)}" if row.labels.tags else row.plan
+    return f"{row.title}, tagged {', '.join(row.labels.tags)}" if row.labels.tags else row.title

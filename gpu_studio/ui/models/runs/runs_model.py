@@ -37,7 +37,7 @@ _ROLES = frozenset(
 _ROOT = QModelIndex()
 _TEXTS: Mapping[int, Callable[[RunRow], str]] = {
     MARK: lambda row: row.state,
-    RUN: lambda row: row.plan,
+    RUN: lambda row: row.title,
     STATE: lambda row: row.state_words,
     STARTED: lambda row: wording.moment(row.summary.created),
     DURATION: run_words.progress,

@@ -11,6 +11,8 @@ from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
 from gpu_studio.runs.commands import Action, send
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import TERMINAL, AnyEvent, Checkpoint, State, StateChanged, Steps
+from gpu_studio.runs.naming import name_of, title
+from gpu_studio.runs.numbers import number_of
 from gpu_studio.runs.reading.bookmarks import Bookmarks
 from gpu_studio.runs.reading.gathering import FREQUENT
 from gpu_studio.runs.reading.glimpse import SMALLEST, Glimpse
@@ -68,6 +70,8 @@ class LiveRun(QObject):
         self.bookmarks = Bookmarks()
         self.stopper: Stopper | None = None
         self.problem = ""
+        self._name = name_of(run)
+        self._number = number_of(run)
         self._whole = History()
         self._seen: History | None = None
         self._glimpse: Glimpse | None = None
@@ -93,6 +97,20 @@ class LiveRun(QObject):
     def state(self) -> State | None:
         """The state of the run; None until its events so far are read, or their end is seen."""
         return self._state
+
+    @property
+    def title(self) -> str:
+        """What the run is called: its number, which may come a moment after the run, and its name."""
+        if self._number is None:
+            self._number = number_of(self.run)
+        # Where the plan's file cannot be read, the trainer may have told its name all the same.
+        name = self.history.plan if self._name == self.run.id and self.history.plan else self._name
+        return title(self._number, name)
+
+    def read_name(self) -> None:
+        """Take note of the name that a person gave to the run."""
+        self._name = name_of(self.run)
+        self.changed.emit()
 
     @property
     def live(self) -> bool:

@@ -1,4 +1,4 @@
-"""Where a person writes tags and notes for the runs that are selected."""
+"""Where a person writes names, tags and notes for the runs that are selected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLineEdit, QPlainTextEdit, QWidget
 
 from gpu_studio.runs.label_changes import shared_note, shared_tags
-from gpu_studio.runs.labels import LONGEST_NOTE, LONGEST_TAG, Labels, split_tags
+from gpu_studio.runs.labels import LONGEST_NAME, LONGEST_NOTE, LONGEST_TAG, Labels, split_tags, tidy_name
 from gpu_studio.ui.models.runs.run_row import RunRow
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.units import plural
@@ -63,6 +63,28 @@ class LabelDialog(Dialog):
         self.close()
 
 
+class NameDialog(LabelDialog):
+    """A line with the name of one run; empty, it is called by its plan again. `name` is what stands there now."""
+
+    def __init__(self, row: RunRow, parent: QWidget) -> None:
+        self.before = row.labels.name
+        self.field = QLineEdit(row.name)
+        self.field.setAccessibleName("name")
+        self.field.setPlaceholderText(row.summary.plan)
+        self.field.setMaxLength(LONGEST_NAME)
+        self.field.setFont(font("text"))
+        self.field.selectAll()
+        hint = "Its number and its plan stay. Without a name it is called by its plan."
+        super().__init__("Rename the run", [row], hint, self.field, parent)
+        self._plan = row.summary.plan
+
+    @property
+    def name(self) -> str:
+        """The name that stands there now; empty where it is the plan's."""
+        written = tidy_name(self.field.text())
+        return "" if written == self._plan else written
+
+
 class TagDialog(LabelDialog):
     """A line of tags with commas between them: those that all the runs have. `tags` are those that stand there now."""
 
@@ -106,7 +128,7 @@ class NoteDialog(LabelDialog):
 
 
 def _of_what(rows: Sequence[RunRow]) -> str:
-    return rows[0].plan if len(rows) == 1 else plural(len(rows), "run")
+    return rows[0].title if len(rows) == 1 else plural(len(rows), "run")
 
 
 def _completer(known: Sequence[str], parent: QWidget) -> QCompleter:

@@ -110,7 +110,7 @@ class LowerPart(QWidget):
         return self.reader.figures(row.id) is not None or bool(self.reader.why_not(row.id))
 
     def _draw(self, metric: str) -> None:
-        names, numbers = names_apart([row.summary for row in self._rows]), self._colours.numbers
+        names, numbers = names_apart(self._rows), self._colours.numbers
         made = []
         for row in self._rows:
             known = self.reader.figures(row.id)
@@ -121,7 +121,7 @@ class LowerPart(QWidget):
 
     def _compare(self) -> None:
         known = [row for row in self._rows if self.reader.figures(row.id) is not None]
-        names, numbers = names_apart([row.summary for row in self._rows]), self._colours.numbers
+        names, numbers = names_apart(self._rows), self._colours.numbers
         self.differs.show_comparison(
             [names[row.id] for row in known], [numbers[row.id] for row in known], self.comparison
         )

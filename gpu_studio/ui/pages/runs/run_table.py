@@ -40,11 +40,13 @@ _WHOLE_ROWS = QItemSelectionModel.SelectionFlag.Rows
 class RunTable(Table):
     """Many runs can be selected. Return and a double click open the current one, Delete deletes those selected.
 
-    `tag_pressed` and `note_pressed` are the keys T and N; `copied` is Ctrl+C; `order_changed` has the order chosen.
+    `rename_pressed` is F2, `tag_pressed` and `note_pressed` are the keys T and N,
+    `copied` is Ctrl+C; `order_changed` has the order chosen.
     """
 
     opened = Signal()
     deleted = Signal()
+    rename_pressed = Signal()
     tag_pressed = Signal()
     note_pressed = Signal()
     copied = Signal()
@@ -157,6 +159,7 @@ _KEYS = {
     (Qt.Key.Key_Return, _PLAIN): "opened",
     (Qt.Key.Key_Enter, _PLAIN): "opened",
     (Qt.Key.Key_Delete, _PLAIN): "deleted",
+    (Qt.Key.Key_F2, _PLAIN): "rename_pressed",
     (Qt.Key.Key_T, _PLAIN): "tag_pressed",
     (Qt.Key.Key_N, _PLAIN): "note_pressed",
     (Qt.Key.Key_C, _CTRL): "copied",

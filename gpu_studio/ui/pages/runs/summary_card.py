@@ -57,10 +57,11 @@ class SummaryCard(Card):
 
     def show_run(self, row: RunRow, figures: RunFigures | None, why_not: str = "") -> None:
         """Show a run; `figures` is None while they are being read, or where they cannot be, which `why_not` tells."""
-        self.name.setText(row.plan)
+        self.name.setText(row.title)
         tags = f"\ntags: {', '.join(row.labels.tags)}" if row.labels.tags else ""
         parent = f"\nresumed from {row.summary.resumed_from}" if row.summary.resumed_from else ""
-        self.words.setText(f"{row.id}\n{row.state_words}{parent}{tags}")
+        planned = f"\nplan: {row.summary.plan}" if row.labels.name else ""
+        self.words.setText(f"{row.id}\n{row.state_words}{planned}{parent}{tags}")
         self.note.setText(row.labels.note or row.labels.problem)
         self.note.setVisible(bool(self.note.text()))
         if figures is not None:

@@ -72,8 +72,7 @@ class RunHeader(QWidget):
             waiting, left = run.waiting_for, self._eta.words
             short = headline(run.history, left, short=True)
             self.line.set_text(waiting or headline(run.history, left), waiting or short)
-        if run.history.plan:
-            self.name.setText(run.history.plan)
+        self.name.setText(run.title)
 
     def show_progress(self, run: LiveRun) -> None:
         """Show how far the run is and its epoch, and learn how long it still takes."""

@@ -112,7 +112,7 @@ class PlotFiles(QObject):
         if run is None or run.history.started is None:
             return "GPU Studio"
         begun = datetime.fromtimestamp(run.history.started.time, UTC)
-        return f"{run.history.plan} · {run.run.id} · begun {begun:%Y-%m-%d %H:%M:%S} UTC"
+        return f"{run.title} · {run.run.id} · begun {begun:%Y-%m-%d %H:%M:%S} UTC"
 
     def _table(self, plot: TimePlot) -> PlotTable | None:
         run = self._run()

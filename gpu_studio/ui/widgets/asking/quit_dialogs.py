@@ -8,9 +8,9 @@ from functools import partial
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from gpu_studio.plan import PlanError, load
 from gpu_studio.plan.problems import listed
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.naming import title_of
 from gpu_studio.ui.models.train.stopper import Stopper
 from gpu_studio.ui.units import number, plural, sentence
 from gpu_studio.ui.widgets.asking.dialogs import Dialog
@@ -55,7 +55,7 @@ class StoppingDialog(Dialog):
         self._stoppers: list[Stopper] = []
         self.lines = {run: Paragraph() for run in runs}
         for run, line in self.lines.items():
-            self.column.addWidget(Label(_name(run), "strong"))
+            self.column.addWidget(Label(title_of(run), "strong"))
             self.column.addWidget(line)
         self.leave = Button("Leave the rest running")
         self.leave.setToolTip("Close the window now; what has been asked to stop still stops")
@@ -96,7 +96,7 @@ class StoppingDialog(Dialog):
 
 
 def _words(live: Sequence[RunDirectory], queued: int) -> str:
-    names = [f"“{_name(run)}”" for run in live[:MOST_NAMED]]
+    names = [f"“{title_of(run)}”" for run in live[:MOST_NAMED]]
     if len(live) > MOST_NAMED:
         names.append(f"{number(len(live) - MOST_NAMED)} more")
     train = "trains" if len(live) == 1 else "train"
@@ -105,10 +105,3 @@ def _words(live: Sequence[RunDirectory], queued: int) -> str:
     text = f"{text} or stop {it}, with a checkpoint to go on from."
     start = "starts" if queued == 1 else "start"
     return f"{text} {plural(queued, 'queued plan')} {start} either way." if queued else text
-
-
-def _name(run: RunDirectory) -> str:
-    try:
-        return load(run.plan_file).name
-    except PlanError:
-        return run.id

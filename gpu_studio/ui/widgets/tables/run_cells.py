@@ -36,23 +36,31 @@ class MarkCell(PaintedCell):
 
 
 class NameCell(PaintedCell):
-    """The plan's name, and beside it the tags as small pills, as many as there is room for."""
+    """The run's number and name, and beside them the tags as small pills: those that have room, and how many more."""
 
     def draw(self, painter: QPainter, room: QRectF, index: Index, text: str) -> None:
         """Draw the name, which gives way last."""
+        del text
         row: RunRow = index.data(ROW_ROLE)
         marks = [*row.labels.tags, *(["note"] if row.labels.note else [])]
+        room = self._draw_number(painter, room, row.summary.number)
         painter.setFont(font("strong"))
-        wanted = painter.fontMetrics().horizontalAdvance(text) + 2.0
-        name = min(wanted, max(room.width() - self._width(marks), _LEAST_NAME))
+        wanted = painter.fontMetrics().horizontalAdvance(row.name) + 2.0
+        name = min(wanted, max(room.width() - _least_width(marks), _LEAST_NAME))
         painter.setPen(QColor(self._theme.tokens.text))
-        shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(name))
+        shown = painter.fontMetrics().elidedText(row.name, Qt.TextElideMode.ElideRight, int(name))
         painter.drawText(room, LEFT, shown)
-        self._draw_tags(painter, room.adjusted(name + _TAG_GAP, 0, 0, 0), marks)
+        left = room.adjusted(name + _TAG_GAP, 0, 0, 0)
+        self._draw_tags(painter, left, tags_within(marks, left.width()))
 
-    def _width(self, tags: Sequence[str]) -> float:
-        """The room of the first tag, for which a long name gives way; the others take what is left."""
-        return _tag_width(tags[0]) + _TAG_GAP if tags else 0.0
+    def _draw_number(self, painter: QPainter, room: QRectF, number: int | None) -> QRectF:
+        """Draw the number, if there is one; the room that it leaves."""
+        if number is None:
+            return room
+        painter.setFont(font("text"))
+        painter.setPen(QColor(self._theme.tokens.muted))
+        painter.drawText(room, LEFT, f"#{number}")
+        return room.adjusted(painter.fontMetrics().horizontalAdvance(f"#{number} ") + 2.0, 0, 0, 0)
 
     def _draw_tags(self, painter: QPainter, room: QRectF, tags: Sequence[str]) -> None:
         tokens, left = self._theme.tokens, room.left()
@@ -61,8 +69,6 @@ class NameCell(PaintedCell):
         height = painter.fontMetrics().height() + 2.0
         for tag in tags:
             pill = QRectF(left, room.center().y() - height / 2, _tag_width(tag), height)
-            if pill.right() > room.right():
-                return
             painter.setPen(QColor(tokens.line))
             painter.setBrush(QColor(tokens.raised))
             painter.drawRoundedRect(pill, 5, 5)
@@ -122,6 +128,21 @@ class CurveCell(PaintedCell):
 
 
 _ELIDE = Qt.TextElideMode.ElideRight
+
+
+def tags_within(tags: Sequence[str], width: float) -> list[str]:
+    """The tags that have room in `width` pixels, and, where some have none, how many those are: `+2`."""
+    for shown in range(len(tags), 0, -1):
+        more = [f"+{len(tags) - shown}"] if shown < len(tags) else []
+        if sum(_tag_width(tag) + _TAG_GAP for tag in (*tags[:shown], *more)) - _TAG_GAP <= width:
+            return [*tags[:shown], *more]
+    return []
+
+
+def _least_width(tags: Sequence[str]) -> float:
+    """The room of the first tag, and of how many more there are, for which a long name gives way."""
+    more = [f"+{len(tags) - 1}"] if len(tags) > 1 else []
+    return sum(_tag_width(tag) + _TAG_GAP for tag in (*tags[:1], *more))
 
 
 def _tag_width(tag: str) -> float:
