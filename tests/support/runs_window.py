@@ -54,8 +54,8 @@ class Window(MainWindow):
         chosen, outcome = page.chosen, page.outcome
         dialogs = [each.windowTitle() for each in self.findChildren(QDialog) if each.isVisible()]
         return {
-            "rows": [row.plan for row in page.model.rows],
-            "chosen": sorted(row.plan for row in chosen),
+            "rows": [row.name for row in page.model.rows],
+            "chosen": sorted(row.name for row in chosen),
             "tags": list(chosen[0].labels.tags) if chosen else [],
             "parts": self.parts(),
             "curves": 0 if outcome.reader.waiting or outcome.curves.isHidden() else len(outcome.curves.names),
@@ -72,7 +72,7 @@ class Window(MainWindow):
             found["plot"] = whole(page.outcome.curves.canvas)
         if page.table.isVisible():
             for number, row in enumerate(page.model.rows):
-                found[row.plan] = on_screen(page.table.viewport(), page.table.visualRect(page.model.index(number, RUN)))
+                found[row.name] = on_screen(page.table.viewport(), page.table.visualRect(page.model.index(number, RUN)))
         return found
 
 
