@@ -10,7 +10,9 @@ from PySide6.QtTest import QTest
 
 from gpu_studio.plan import Card, Carve, Devices, Machine, Plan, starter
 from gpu_studio.ui.models.plan.edits.carving import slices_of
+from gpu_studio.ui.models.plan.plan_view import PlanView
 from gpu_studio.ui.pages.plan.devices_card import DevicesCard
+from gpu_studio.ui.widgets.carving.strip_list import LOW
 from gpu_studio.ui.widgets.carving.strip_view import StripView
 
 
@@ -126,3 +128,14 @@ def test_that_a_hidden_card_says_so_and_is_not_cut(opened) -> None:
     assert "hidden" in hidden.bar.accessibleDescription()
     assert not hidden.choice.isEnabled()
     assert hidden.bar.focusPolicy() == Qt.FocusPolicy.NoFocus
+
+
+def test_that_devices_have_their_height_from_the_first_paint_on(qtbot, dressed) -> None:
+    card = DevicesCard(dressed)
+    qtbot.addWidget(card)
+    card.resize(412, 205)
+    card.show()
+    qtbot.waitExposed(card)
+    machine = cards(8)
+    card.show_view(PlanView(Plan(), machine, ()))
+    assert card.list.minimumSizeHint().height() >= 9 * LOW

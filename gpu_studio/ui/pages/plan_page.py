@@ -32,7 +32,7 @@ from gpu_studio.ui.widgets.card import Card
 from gpu_studio.ui.widgets.labels import Paragraph
 from gpu_studio.ui.widgets.page import GAP, Page
 
-WAITING = "A starter plan is made once this machine's devices are known. A plan of your own can be opened at once."
+WAITING = "Looking at this machine's devices. A plan of your own can be opened meanwhile."
 
 
 WIDEST_NAME, NARROWEST_NAME = 480, 120

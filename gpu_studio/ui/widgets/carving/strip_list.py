@@ -56,3 +56,4 @@ class StripList(QWidget):
             view.slices_chosen.connect(self.slices_chosen)
             view.carved.connect(self.carved)
             self._column.insertWidget(place, view)
+            view.show()  # one that is hidden has no height, and Qt would show it only after the first paint of the rest
