@@ -17,6 +17,9 @@ import tensorflow as tf
 from gpu_studio.trainer.data import Split
 
 PREFETCHED = 8
+WHOLE_BYTES = 1 << 28
+"""Of a split that takes no more than that as a model sees it, TensorFlow holds a copy."""
+Given = Callable[[Any], tuple[Any, Any]]
 
 # Every iterator, kept until the process ends. Under a strategy, TensorFlow puts an autotuner of its own into each; its
 # thread sleeps longer and longer, up to a minute, and whoever destroys the iterator waits until it wakes.
@@ -65,12 +68,11 @@ def training_stream(split: Split, cut: Cut, seed: int, epoch: int, offset: int) 
 
     An element is (x, y, weight) with as many rows as the part has samples; the weights of a step sum to 1.
     """
-    with tf.device("CPU:0"):
-        x, y = tf.constant(split.x), tf.constant(split.y)
+    given = _given_of(split)
 
     def parts_of(number: Any, parts: np.ndarray) -> tf.data.Dataset:
         order = order_of(number, cut.samples, seed)
-        return _gathered(parts, x, y, lambda start, stop: order[start:stop])
+        return _gathered(parts, given, lambda start, stop: order[start:stop])
 
     first = tf.data.Dataset.from_tensors(tf.constant(epoch, tf.int64))
     first = first.flat_map(_as_it_stands(lambda e: parts_of(e, cut.parts(offset))))
@@ -80,24 +82,41 @@ def training_stream(split: Split, cut: Cut, seed: int, epoch: int, offset: int) 
 
 def evaluation_stream(split: Split, cut: Cut) -> tf.data.Dataset:
     """Parts of the whole split in its own order, over and over."""
-    with tf.device("CPU:0"):
-        x, y = tf.constant(split.x), tf.constant(split.y)
-    return _endless(_gathered(cut.parts(), x, y, lambda start, stop: tf.range(start, stop)).repeat())
+    given = _given_of(split)
+    return _endless(_gathered(cut.parts(), given, lambda start, stop: tf.range(start, stop)).repeat())
 
 
-def _gathered(parts: np.ndarray, x: Any, y: Any, places: Any) -> tf.data.Dataset:
+def _gathered(parts: np.ndarray, given: Given, places: Any) -> tf.data.Dataset:
     @_as_it_stands
     def gather(part: Any) -> tuple[Any, Any, Any]:
         rows = places(part[0], part[1])
         weight = tf.math.divide_no_nan(1.0, tf.cast(part[2], tf.float32))
-        return _seen(tf.gather(x, rows)), tf.gather(y, rows), tf.fill(tf.shape(rows), weight)
+        return *given(rows), tf.fill(tf.shape(rows), weight)
 
     return tf.data.Dataset.from_tensor_slices(parts).map(gather)
 
 
-def _seen(x: Any) -> Any:
-    """The samples as `Split.seen` gives them."""
-    return tf.cast(x, tf.float32) / 255 if x.dtype == tf.uint8 else x
+def _given_of(split: Split) -> Given:
+    """What gives samples and targets at some places in the split."""
+    return _given_by_tensorflow(split) if split.seen_bytes <= WHOLE_BYTES else _given_by_numpy(split)
+
+
+def _given_by_tensorflow(split: Split) -> Given:
+    """From a copy of its own, as a model sees it: three times as fast as NumPy where a batch is small."""
+    with tf.device("CPU:0"):
+        x, y = tf.constant(split.seen(slice(None))), tf.constant(split.wanted(slice(None)))
+    return lambda places: (tf.gather(x, places), tf.gather(y, places))
+
+
+def _given_by_numpy(split: Split) -> Given:
+    """Out of the split's own arrays, which may be a file's: TensorFlow holds no copy but of the batches under way."""
+    kinds = (split.seen_type, split.wanted_type)
+
+    def given(places: Any) -> tuple[Any, Any]:
+        x, y = tf.numpy_function(lambda rows: (split.seen(rows), split.wanted(rows)), [places], kinds)
+        return tf.ensure_shape(x, (None, *split.x.shape[1:])), tf.ensure_shape(y, (None, *split.y.shape[1:]))
+
+    return given
 
 
 def _as_it_stands(function: Callable[..., Any]) -> Any:

@@ -51,7 +51,7 @@ class Session:
 
     def cut_for(self, split: Split) -> Cut:
         """How another split is cut into batches."""
-        return Cut(len(split.x), self.cut.batch, self.cut.replicas)
+        return Cut(len(split), self.cut.batch, self.cut.replicas)
 
     def identity(self) -> dict[str, Any]:
         """What must be the same for a checkpoint to go on in mid-epoch: the order of the data."""
@@ -144,12 +144,12 @@ def _cut(plan: Plan, dataset: Dataset, spread: strategies.Spread) -> Cut:
         )
     # A placed model takes its micro-batches as replicas take their parts, one after another.
     placed = plan.distribution.placed if spread.name == "placed" else None
-    return Cut(len(dataset.train.x), batch, placed.micro_batches if placed else replicas)
+    return Cut(len(dataset.train), batch, placed.micro_batches if placed else replicas)
 
 
 def _example(dataset: Dataset, model: Any) -> tuple[Any, Any]:
     outputs = np.zeros((1, *model.output_shape[1:]), np.float32)
-    return tf.constant(dataset.train.y[:1]), tf.constant(outputs)
+    return tf.constant(dataset.train.wanted(slice(1))), tf.constant(outputs)
 
 
 def _devices_event(logical: list[events.LogicalDevice], spread: strategies.Spread) -> events.Devices:
@@ -176,8 +176,8 @@ def _model_event(session: Session) -> events.Model:
         layers=[_layer(layer) for layer in session.model.layers],
         data=dataset.name,
         train_samples=cut.samples,
-        validation_samples=len(dataset.validation.x) if dataset.validation else 0,
-        test_samples=len(dataset.test.x) if dataset.test else 0,
+        validation_samples=len(dataset.validation) if dataset.validation else 0,
+        test_samples=len(dataset.test) if dataset.test else 0,
         epochs=plan.training.epochs,
         steps_per_epoch=cut.steps(),
         global_batch=cut.batch,

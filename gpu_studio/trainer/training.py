@@ -57,6 +57,9 @@ def _loop(
         telemetry.start()
         writer.write(StateChanged(state="running"))
         return loop.run()
+    except Exception:
+        made.dataset.check()  # a file that was changed explains it better than what TensorFlow made of that
+        raise
     finally:
         telemetry.close()
         checkpoints.close()

@@ -69,3 +69,33 @@ def test_that_the_weights_of_a_global_batch_sum_to_one() -> None:
     weights = [w.numpy().sum() for _, _, w in evaluation_stream(split, Cut(9, 4, 4)).take(12)]
     np.testing.assert_allclose(np.reshape(weights, (3, 4)).sum(axis=1), 1.0, rtol=1e-6)
     assert np.count_nonzero(weights) == 9
+
+
+KINDS = {
+    "pixels": (np.arange(23 * 64, dtype=np.uint16).astype(np.uint8).reshape(23, 8, 8, 1), np.arange(23) % 5),
+    "tokens": (np.arange(23 * 3, dtype=np.uint16).reshape(23, 3), np.arange(23, dtype=np.uint8)),
+    "doubles": (np.linspace(-1, 1, 46).reshape(23, 2), np.linspace(0, 1, 23).reshape(23, 1)),
+    "halves": (np.linspace(-1, 1, 46).reshape(23, 2).astype(np.float16), np.arange(23) % 2 == 0),
+    "from another machine": (np.arange(92, dtype=">f4").reshape(23, 4), np.arange(23, dtype=">i8")),
+    "long doubles": (np.linspace(-1, 1, 46, dtype=np.longdouble).reshape(23, 2), np.arange(23)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_that_samples_too_large_for_a_copy_are_given_alike(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gpu_studio.trainer import batches
+    from gpu_studio.trainer.data import Split
+
+    split = Split(*KINDS[kind], np.array([*range(3, 20), 22]))
+    cut = batches.Cut(len(split), 5, 2)
+    for stream in (lambda: batches.training_stream(split, cut, 7, 1, 5), lambda: batches.evaluation_stream(split, cut)):
+        given = []
+        for most in (batches.WHOLE_BYTES, 0):
+            monkeypatch.setattr(batches, "WHOLE_BYTES", most)
+            given.append(list(stream().take(20)))
+        for one, other in zip(*given, strict=True):
+            for mine, same in zip(one, other, strict=True):
+                assert mine.dtype == same.dtype
+                np.testing.assert_array_equal(mine.numpy(), same.numpy())
+        x, y, _ = given[0][0]
+        assert (x.dtype.as_numpy_dtype, y.dtype.as_numpy_dtype) == (split.seen_type, split.wanted_type)

@@ -105,7 +105,7 @@ def _graph(model: Any, dataset: Dataset, layers: list[PlaceableLayer], costs: di
         layers=tuple(_layer(each, costs.get(each.path, LayerCosts())) for each in layers),
         input_shape=dataset.sample_shape,
         output_shape=tuple(model.output_shape[1:]),
-        input_bytes=int(dataset.train.x[0].nbytes),
+        input_bytes=int(dataset.train.seen(slice(1)).nbytes),
     )
 
 
@@ -134,4 +134,4 @@ def _bytes(variable: Any) -> int:
 
 def _example(dataset: Dataset, model: Any) -> tuple[Any, Any]:
     outputs = np.zeros((1, *model.output_shape[1:]), np.float32)
-    return tf.constant(dataset.train.y[:1]), tf.constant(outputs)
+    return tf.constant(dataset.train.wanted(slice(1))), tf.constant(outputs)

@@ -82,7 +82,7 @@ def _program(built: Rebuilt) -> Any:
 
     training, dataset, model = built.plan.training, built.dataset, built.model
     outputs = np.zeros((1, *model.output_shape[1:]), np.float32)
-    example = tf.constant(dataset.train.y[:1]), tf.constant(outputs)
+    example = tf.constant(dataset.train.wanted(slice(1))), tf.constant(outputs)
     meters = Meters(keras_objects.make_metrics(training, dataset, model), example)
     loss = keras_objects.make_loss(training, dataset, model)
     # Nothing is trained: this optimizer has no variables to hold.

@@ -77,9 +77,8 @@ def _divided(facts: DataFacts, samples: int, validation_fraction: float) -> Data
 
 def facts_of(dataset: Dataset) -> DataFacts:
     """What the window wants to know of these data."""
-    lowest, highest = dataset.train.range()
-    train, splits = dataset.train, [dataset.train, dataset.validation, dataset.test]
-    there = [split for split in splits if split is not None]
+    train = dataset.train
+    lowest, highest = train.range()
     return DataFacts(
         name=dataset.name,
         task=dataset.task,
@@ -88,11 +87,11 @@ def facts_of(dataset: Dataset) -> DataFacts:
         validation=_count(dataset.validation),
         test=_count(dataset.test),
         x_shape=dataset.sample_shape,
-        x_dtype="float32" if train.pixels else train.x.dtype.name,
+        x_dtype=train.seen_type.name,
         y_shape=tuple(int(size) for size in train.y.shape[1:]),
-        y_dtype=train.y.dtype.name,
-        largest_token=max(int(split.x.max()) for split in there) if dataset.tokens else None,
-        bytes=sum(split.x.nbytes + split.y.nbytes for split in there),
+        y_dtype=train.wanted_type.name,
+        largest_token=dataset.largest_token if dataset.tokens else None,
+        bytes=dataset.bytes,
         preview=previewed(train, dataset.class_names),
         class_names=dataset.class_names[:PREVIEWED],
         lowest=lowest,

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-import psutil
-
 from gpu_studio import plan as plans
 from gpu_studio.placement.data_facts import PREVIEWED, DataFacts
 from gpu_studio.trainer.answers.preview import previewed, varied
 from gpu_studio.trainer.data.image_files import ImageFiles, images_in
-from gpu_studio.trainer.data.image_folder import check_room, class_names, sample_shape
+from gpu_studio.trainer.data.image_folder import check_room_for, class_names, sample_shape
+from gpu_studio.trainer.data.room import free_bytes
 from gpu_studio.trainer.data.splits import split_indices
 from gpu_studio.trainer.data.values import Array, Split
 
@@ -23,7 +22,7 @@ def image_facts(data: plans.Data, seed: int) -> DataFacts:
     """
     folder = Path(data.folder or "").expanduser()
     found, shape = images_in(folder), sample_shape(data.options)
-    check_room(found, shape, psutil.virtual_memory().available)
+    check_room_for(found, shape, free_bytes())
     test_fraction = data.test_fraction if found.test is None else 0.0
     training, validation, held = split_indices(len(found.train), test_fraction, data.validation_fraction, seed)
     test = len(held) if found.test is None else len(found.test)

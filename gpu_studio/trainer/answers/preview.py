@@ -19,8 +19,8 @@ def previewed(split: Split, class_names: Sequence[str] = ()) -> tuple[Sample, ..
 
     The targets are told by their `class_names` where there are any.
     """
-    places = varied(split.y)
-    x, labels = split.seen(places), [_label(split.y[place], class_names) for place in places]
+    places = varied(split.wanted(slice(None)))
+    x, labels = split.seen(places), [_label(target, class_names) for target in split.wanted(places)]
     if _is_image(x):
         return tuple(_picture(image, label) for image, label in zip(_bytes(x), labels, strict=True))
     rows = x.reshape(len(x), -1)[:, :ROW]

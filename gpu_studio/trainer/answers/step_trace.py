@@ -58,7 +58,7 @@ def _prime(model: Any, dataset: Dataset) -> int:
 
 
 def _signature(dataset: Dataset, batch: int) -> tuple[Any, ...]:
-    x, y = dataset.train.seen(slice(1)), dataset.train.y
+    x, y = dataset.train.seen(slice(1)), dataset.train.wanted(slice(1))
     return (
         tf.TensorSpec((batch, *x.shape[1:]), x.dtype),
         tf.TensorSpec((batch, *y.shape[1:]), y.dtype),

@@ -1,4 +1,6 @@
-"""From the arrays that a file holds to samples and targets that training can use, or a sentence why not.
+"""The arrays that a file holds, looked through: samples and targets that training can use, or a sentence why not.
+
+They stay in the types in which they are; a few at a time become what a model is given (`Split.seen`, `Split.wanted`):
 
 | in the file                         | becomes                                                      |
 |-------------------------------------|--------------------------------------------------------------|
@@ -15,17 +17,19 @@ import math
 
 import numpy as np
 
-from gpu_studio.plan.pixels import BRIGHTEST, are_pixels
-from gpu_studio.trainer.data.values import Array, Split
+from gpu_studio.plan.pixels import are_pixels
+from gpu_studio.trainer.data.values import Array, Split, are_ids, is_whole
 from gpu_studio.trainer.errors import DataError
 
-# Finite numbers are looked for in pieces of this many samples, to need no mask as large as the data.
-_PIECE = 4096
+# Arrays are looked through in pieces of about this many numbers: nothing as large as they are is made for that.
+_PIECE = 1 << 20
+_LOOKED_AT = 4096
+"""Targets that show whether all are one-hot."""
 
 
 def split_of(source: str, x_name: str, x: Array, y_name: str, y: Array) -> Split:
     """The samples `x` and targets `y` found in `source` under these names. Raises DataError naming what is wrong."""
-    if x.ndim < 2 or y.ndim < 1 or len(x) == 0:
+    if x.ndim < 2 or y.ndim < 1 or x.size == 0:
         raise _empty(source, x_name, x)
     if len(x) != len(y):
         raise _lengths(source, x_name, x, y_name, y)
@@ -35,33 +39,37 @@ def split_of(source: str, x_name: str, x: Array, y_name: str, y: Array) -> Split
 def test_split_of(source: str, x: Array, y: Array, whole: Split) -> Split:
     """The same of the arrays x_test and y_test, which must be as those of `whole`, the training split."""
     test = split_of(source, "x_test", x, "y_test", y)
-    for part, one, other in (("x", whole.x, test.x), ("y", whole.y, test.y)):
-        if one.shape[1:] != other.shape[1:] or one.dtype != other.dtype:
+    for part, one, other in zip("xy", _given(whole), _given(test), strict=True):
+        if one != other:
             raise DataError(
-                f"{source}: a sample of {part}_train is {_sample(one)}, but one of {part}_test is {_sample(other)}.",
+                f"{source}: a sample of {part}_train is {one}, but one of {part}_test is {other}.",
                 ["Prepare the training and the test samples in the same way."],
             )
     return test
 
 
+def _given(split: Split) -> tuple[str, str]:
+    """What training is given of a sample and of its target, in words."""
+    shapes = split.x.shape[1:], split.y.shape[1:]
+    return f"{split.seen_type} of shape {shapes[0]}", f"{split.wanted_type} of shape {shapes[1]}"
+
+
 def samples(source: str, name: str, x: Array) -> Array:
-    """`x` as float32, or as int32 if it holds token ids."""
-    if are_pixels(x.dtype.name, x.shape):
-        pixels = x.astype(np.float32)
-        pixels /= BRIGHTEST
-        return pixels[..., None] if x.ndim == 3 else pixels
-    if np.issubdtype(x.dtype, np.integer) and x.ndim == 2:
+    """`x` as it is, but that grey pictures get an axis for their one channel."""
+    if are_ids(x):
         return _ids(source, name, x)
-    if not (np.issubdtype(x.dtype, np.floating) or np.issubdtype(x.dtype, np.integer) or x.dtype == np.bool_):
+    if are_pixels(x.dtype.name, x.shape):
+        return x[..., None] if x.ndim == 3 else x
+    if not (np.issubdtype(x.dtype, np.floating) or is_whole(x) or x.dtype == np.bool_):
         raise _kind(source, name, x, "numbers")
     return _finite(source, name, x)
 
 
 def targets(source: str, name: str, y: Array) -> Array:
-    """`y` as int32 class ids (n,), or as float32 values (n, 1)."""
+    """`y` as class ids (n,), or as values (n, 1)."""
     if y.ndim > 2 or (y.ndim == 2 and y.shape[1] != 1):
         raise _one_each(source, name, y)
-    if np.issubdtype(y.dtype, np.integer) or y.dtype == np.bool_:
+    if is_whole(y) or y.dtype == np.bool_:
         return _ids(source, name, y.reshape(-1))
     if not np.issubdtype(y.dtype, np.floating):
         raise _kind(source, name, y, "class ids (integers) or values (floats)")
@@ -75,21 +83,22 @@ def _ids(source: str, name: str, ids: Array) -> Array:
             f"{source}: {name} holds {low if low < 0 else high}, but ids count from 0 and fit in 31 bits.",
             [f"Number the ids in {name} from 0 without gaps.", "Give measured values as floats, not as integers."],
         )
-    return ids.astype(np.int32, copy=False)
+    return ids
 
 
 def _finite(source: str, name: str, found: Array) -> Array:
-    with np.errstate(over="ignore"):
-        values = found.astype(np.float32, copy=False)
-    for first in range(0, len(values), _PIECE):
-        good = np.isfinite(values[first : first + _PIECE])
+    """`found`, every number of which is a finite one also as the float32 that a model is given."""
+    rows = max(1, _PIECE // max(1, math.prod(found.shape[1:])))
+    for first in range(0, len(found) if np.issubdtype(found.dtype, np.floating) else 0, rows):
+        with np.errstate(over="ignore"):
+            good = np.isfinite(found[first : first + rows].astype(np.float32, copy=False))
         if not good.all():
             sample = first + int(np.argwhere(~good)[0][0])
             raise DataError(
                 f"{source}: {name} holds a value that is no finite float32 number, first in sample {sample}.",
                 ["Drop the samples with missing values, or fill them in.", "Scale values that are too large."],
             )
-    return values
+    return found
 
 
 def _empty(source: str, name: str, x: Array) -> DataError:
@@ -124,12 +133,8 @@ def _one_each(source: str, name: str, y: Array) -> DataError:
 
 
 def _are_one_hot(y: Array) -> bool:
-    first = y[:_PIECE]
+    first = y[:_LOOKED_AT]
     return y.ndim == 2 and bool(np.isin(first, (0, 1)).all() and (first.sum(axis=1) == 1).all())
-
-
-def _sample(array: Array) -> str:
-    return f"{array.dtype} of shape {array.shape[1:]}"
 
 
 def _kind(source: str, name: str, array: Array, wanted: str) -> DataError:

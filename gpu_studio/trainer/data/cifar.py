@@ -32,7 +32,7 @@ _PICKLED = (
 
 
 def cifar10() -> tuple[Split, Split]:
-    """50,000 pictures to train on and 10,000 to test on: x float32 (n, 32, 32, 3) in 0…1, y int32 in 0…9."""
+    """50,000 pictures to train on and 10,000 to test on: x uint8 (n, 32, 32, 3), y int32 in 0…9."""
     try:
         path = fetch(ARCHIVE)
     except DataError as error:
@@ -74,6 +74,4 @@ def _split(path: Path, records: bytes) -> Split:
     if table[:, 0].max() >= _CLASSES:
         raise damaged(path, f"holds the class {table[:, 0].max()}, but there are {_CLASSES}")
     pixels = table[:, 1:].reshape(-1, _CHANNELS, _SIDE, _SIDE).transpose(0, 2, 3, 1)
-    x = np.ascontiguousarray(pixels, np.float32)
-    x /= 255
-    return Split(x, table[:, 0].astype(np.int32))
+    return Split(np.ascontiguousarray(pixels), table[:, 0].astype(np.int32))

@@ -8,16 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from gpu_studio.plan.catalogue import COLOURS, IMAGES
 from gpu_studio.trainer.data.image_files import ImageFiles, ImageFolder, images_in
+from gpu_studio.trainer.data.room import check_room, free_bytes
 from gpu_studio.trainer.data.values import Split
-from gpu_studio.trainer.errors import DataError
-
-_AT_ONCE = 2
-"""The images are there twice while they are split, and while TensorFlow takes them."""
-_GIB = 1024**3
 
 
 def read_folder(folder: Path, options: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[Split, Split | None]]:
@@ -28,7 +22,7 @@ def read_folder(folder: Path, options: Mapping[str, Any]) -> tuple[tuple[str, ..
     is told before any of them is read.
     """
     found, shape = images_in(folder), sample_shape(options)
-    check_room(found, shape, psutil.virtual_memory().available)
+    check_room_for(found, shape, free_bytes())
     test = _split(found.test, shape) if found.test is not None else None
     return class_names(found), (_split(found.train, shape), test)
 
@@ -45,16 +39,13 @@ def class_names(found: ImageFolder) -> tuple[str, ...]:
     return tuple(os.fsencode(name).decode("utf-8", "replace") for name in found.classes)
 
 
-def check_room(found: ImageFolder, shape: tuple[int, int, int], free: int) -> None:
+def check_room_for(found: ImageFolder, shape: tuple[int, int, int], free: int) -> None:
     """Raises DataError if the images take more than `free` bytes."""
     count = len(found.train) + (len(found.test) if found.test is not None else 0)
-    needed = count * math.prod(shape)
-    if needed * _AT_ONCE <= free:
-        return
-    size = " × ".join(map(str, shape))
-    raise DataError(
-        f"The {count:,} images of {size} bytes take {needed / _GIB:,.1f} GiB, and twice that while they are split, "
-        f"but {free / _GIB:,.1f} GiB of memory are free.",
+    check_room(
+        f"The {count:,} images of {' × '.join(map(str, shape))} bytes",
+        count * math.prod(shape),
+        free,
         [
             "Make data.options.size smaller: half the height and width take a quarter of it.",
             'Or keep one channel of grey: data.options.colours = "grey".',

@@ -40,7 +40,7 @@ def load_data(data: Data, seed: int, base: Path) -> Dataset:
     refuse_unnamed(data)
     name, (whole, test), class_names = _source(data, seed, base)
     training, validation, test = cut(whole, test, data.test_fraction, data.validation_fraction, seed)
-    values = bool(np.issubdtype(whole.y.dtype, np.floating))
+    values = whole.wanted_type == np.float32
     splits = [split for split in (training, validation, test) if split is not None]
     classes = None if values else _classes(data, name, splits)
     return Dataset(name, training, validation, test, "values" if values else "classes", classes, class_names)

@@ -30,10 +30,10 @@ _BYTES = 0x08  # the IDX format's code for unsigned bytes
 
 
 def mnist() -> tuple[Split, Split]:
-    """60,000 digits to train on and 10,000 to test on: x float32 (n, 28, 28, 1) in 0…1, y int32 in 0…9."""
+    """60,000 digits to train on and 10,000 to test on: x uint8 (n, 28, 28, 1), y in 0…9."""
     path = fetch(_MNIST)
     try:
-        arrays = read_arrays(path, _all_four)
+        arrays = read_arrays(path, _all_four).arrays
     except DataError as error:
         raise damaged(path, "cannot be read as an .npz file with images and labels") from error
     return _images(path, arrays["x_train"], arrays["y_train"]), _images(path, arrays["x_test"], arrays["y_test"])

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-import numpy as np
+from typing import IO
 
 from gpu_studio.runs.failures.nearest_file import hint
 from gpu_studio.trainer.data.arrays import split_of, test_split_of
+from gpu_studio.trainer.data.mapped_file import MappedFile
+from gpu_studio.trainer.data.npz_members import Member, NoArrayError, member_of
+from gpu_studio.trainer.data.room import check_room, free_bytes
 from gpu_studio.trainer.data.values import Array, Split
 from gpu_studio.trainer.errors import DataError
 
 _NAMES = "x_train and y_train (with x_test and y_test if there is a test split), or x and y"
+_SMALLER = (
+    "Save it with numpy.savez instead of numpy.savez_compressed: arrays that are not compressed stay in the file.",
+    "Save images as bytes (uint8), or give fewer samples.",
+    "If it should not be so large, the file is damaged.",
+)
 _HOW = "Write it with numpy.savez_compressed(path, x_train=…, y_train=…, x_test=…, y_test=…)."
 
 
@@ -23,35 +31,59 @@ def read_npz(path: Path) -> tuple[Split, Split | None]:
     The file holds `x_train` and `y_train`, and perhaps `x_test` and `y_test`; or `x` and `y`. Raises DataError for
     a file that is missing, truncated, no `.npz`, pickled, or whose arrays do not go together.
     """
-    arrays = read_arrays(path, _wanted)
+    found = read_arrays(path, _wanted)
+    arrays = found.arrays
     x_name, y_name = list(arrays)[:2]
-    whole = split_of(path.name, x_name, arrays[x_name], y_name, arrays[y_name])
+    whole = replace(split_of(path.name, x_name, arrays[x_name], y_name, arrays[y_name]), file=found.file)
     if "x_test" not in arrays:
         return whole, None
-    return whole, test_split_of(path.name, arrays["x_test"], arrays["y_test"], whole)
+    test = test_split_of(path.name, arrays["x_test"], arrays["y_test"], whole)
+    return whole, replace(test, file=found.file)
 
 
-def read_arrays(path: Path, wanted: Callable[[Path, Sequence[str]], Sequence[str]]) -> dict[str, Array]:
-    """The arrays of the file that `wanted(path, names)` chooses among its names, in that order; nothing unpickled."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The arrays of a file by their names, and that file where some of them are mapped from it."""
+
+    arrays: dict[str, Array]
+    file: MappedFile | None
+
+
+def read_arrays(path: Path, wanted: Callable[[Path, Sequence[str]], Sequence[str]]) -> Found:
+    """The arrays of the file that `wanted(path, names)` chooses among its names, in that order; nothing unpickled.
+
+    Large ones that are not compressed stay in the file. Raises DataError, also where those to be read do not fit into
+    the memory that is free, which is told before any of them is read.
+    """
     if not path.is_file():
         advice = ["Put it back there, or change data.file in the plan; it is relative to the plan."]
         raise DataError(f"There is no data file {path}{hint(path) or '.'}", advice)
     if not zipfile.is_zipfile(path):
         raise _no_npz(path)
     try:
-        # Opened here, because NumPy leaves a file open that turns out to be damaged.
-        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            found = {name: file[name] for name in wanted(path, file.files)}
+        with path.open("rb") as opened, zipfile.ZipFile(opened) as archive:
+            names = [name.removesuffix(".npy") for name in archive.namelist()]
+            return _arrays(path, opened, {name: member_of(archive, name) for name in wanted(path, names)})
     except DataError:
         raise
+    except NoArrayError as error:
+        raise DataError(f"{path.name}: {error} is no array.", [_HOW]) from error
     except MemoryError as error:
         raise _too_large(path, error) from error
     except Exception as error:  # a damaged file makes zipfile, zlib and NumPy stumble in a dozen ways
         raise _unreadable(path, error) from error
-    for name, array in found.items():
-        if not isinstance(array, np.ndarray):  # NumPy hands out any other member of the archive as bytes
-            raise DataError(f"{path.name}: {name} is no array.", [_HOW])
-    return found
+
+
+def _arrays(path: Path, opened: IO[bytes], members: Mapping[str, Member]) -> Found:
+    """Those that can be mapped are, the others are read if there is room for them."""
+    read = sum(member.size for member in members.values() if not member.mapped)
+    check_room(f"The arrays in {path.name}", read, free_bytes(), _SMALLER)
+    file = MappedFile(path, opened) if any(member.mapped for member in members.values()) else None
+    return Found({name: _array(each, file, opened) for name, each in members.items()}, file)
+
+
+def _array(member: Member, file: MappedFile | None, opened: IO[bytes]) -> Array:
+    return member.map(file, opened) if file is not None and member.mapped else member.read()
 
 
 def _wanted(path: Path, found: Sequence[str]) -> tuple[str, ...]:
@@ -72,7 +104,7 @@ def _no_npz(path: Path) -> DataError:
 def _too_large(path: Path, error: MemoryError) -> DataError:
     return DataError(
         f"{path} does not fit into memory: {error}.",
-        ["Give fewer samples.", "Save images as bytes (uint8).", "If it should not be so large, the file is damaged."],
+        _SMALLER,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gpu_studio.trainer.data.values import Array, Split
@@ -42,12 +44,13 @@ def cut(
     return _take(whole, training), _take_any(whole, validation), test or _take_any(whole, held)
 
 
-def _take(split: Split, indices: Array) -> Split:
-    return Split(split.x[indices], split.y[indices])
+def _take(split: Split, places: Array) -> Split:
+    """The samples at these places of the split; no sample is copied."""
+    return replace(split, rows=places if split.rows is None else split.rows[places])
 
 
-def _take_any(split: Split, indices: Array) -> Split | None:
-    return _take(split, indices) if len(indices) else None
+def _take_any(split: Split, places: Array) -> Split | None:
+    return _take(split, places) if len(places) else None
 
 
 def _nothing_left(samples: int, test: int, validation: int) -> DataError:

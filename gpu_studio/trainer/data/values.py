@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gpu_studio.plan.pixels import BRIGHTEST, are_pixels
 
 Task = Literal["classes", "values"]
 Array = NDArray[Any]
@@ -15,27 +18,66 @@ _LOOKED_AT = 64
 """Samples that show between which numbers all are."""
 
 
+class Source(Protocol):
+    """A file that arrays stand in while they are used."""
+
+    def check(self) -> None:
+        """Raises DataError once the file was changed."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """Samples and their targets; the first axis of both counts the samples.
+    """Some of the samples of a source, with their targets.
 
-    `x` is float32, images scaled to 0…1 with a channel axis, or int32 token ids of shape (samples, length). Images from
-    files stay uint8, a quarter of that, until they are wanted: what a model is given of them is `seen`.
-    `y` is int32 class ids of shape (samples,), or float32 values of shape (samples, 1).
+    `x` and `y` are the source's arrays in the types in which they came: all of its samples, held once, and shared by
+    the splits that are cut from it. `rows` says which of them are this split's; None: all. What a model is given of
+    them is made of a few at a time: `seen` and `wanted`. `file` is where the arrays are, if not in memory.
     """
 
     x: Array
     y: Array
+    rows: Array | None = None
+    file: Source | None = None
 
-    def seen(self, rows: Any) -> Array:
-        """The samples in these rows (anything that NumPy takes for them) as a model sees them: no bytes, but 0…1."""
-        taken: Array = self.x[rows]
-        return taken / np.float32(255) if taken.dtype == np.uint8 else taken
+    def seen(self, places: Any) -> Array:
+        """The samples at these places in the split (anything that NumPy takes for them) as a model sees them.
+
+        They are int32 token ids, else float32, pixels in 0…1. Raises DataError if they are in a file that was changed.
+        """
+        samples: Array = self.x[self._rows(places)]
+        if self.pixels:
+            return np.true_divide(samples, np.float32(BRIGHTEST), dtype=np.float32)
+        return samples.astype(self.seen_type, copy=False)
+
+    def wanted(self, places: Any) -> Array:
+        """The targets at these places as a loss takes them: int32 class ids (n,), or float32 values (n, 1)."""
+        targets: Array = self.y[self._rows(places)]
+        return targets.astype(self.wanted_type, copy=False)
+
+    def _rows(self, places: Any) -> Any:
+        if self.file is not None:
+            self.file.check()
+        return places if self.rows is None else self.rows[places]
 
     @property
     def pixels(self) -> bool:
-        """Whether the samples are bytes, which a model sees divided by 255."""
-        return self.x.dtype == np.uint8
+        """Whether the samples are pictures made of bytes, which a model sees divided by 255."""
+        return are_pixels(self.x.dtype.name, self.x.shape)
+
+    @property
+    def seen_type(self) -> np.dtype[Any]:
+        """The type of the numbers that a model sees."""
+        return np.dtype(np.int32 if are_ids(self.x) else np.float32)
+
+    @property
+    def wanted_type(self) -> np.dtype[Any]:
+        """The type of the targets that a loss takes."""
+        return np.dtype(np.float32 if np.issubdtype(self.y.dtype, np.floating) else np.int32)
+
+    @property
+    def seen_bytes(self) -> int:
+        """What all of the samples would take as a model sees them."""
+        return len(self) * math.prod(self.x.shape[1:]) * self.seen_type.itemsize
 
     def range(self) -> tuple[float, float]:
         """The lowest and the highest number that a model sees of the first samples."""
@@ -43,7 +85,17 @@ class Split:
         return float(first.min()), float(first.max())
 
     def __len__(self) -> int:
-        return len(self.x)
+        return len(self.x if self.rows is None else self.rows)
+
+
+def are_ids(x: Array) -> bool:
+    """Whether samples are rows of token ids: whole numbers, and one axis besides the samples' own."""
+    return is_whole(x) and x.ndim == 2
+
+
+def is_whole(array: Array) -> bool:
+    """Whether the array holds integers. NumPy counts spans of time (timedelta64) among them; they are none."""
+    return array.dtype.kind in "iu"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,9 +120,31 @@ class Dataset:
         return tuple(int(size) for size in self.train.x.shape[1:])
 
     @property
+    def splits(self) -> tuple[Split, ...]:
+        """The splits that there are: training first, then validation and test."""
+        return tuple(split for split in (self.train, self.validation, self.test) if split is not None)
+
+    @property
     def tokens(self) -> bool:
         """Whether a sample is a row of token ids rather than of measured values."""
-        return self.train.x.dtype != np.uint8 and bool(np.issubdtype(self.train.x.dtype, np.integer))
+        return are_ids(self.train.x)
+
+    def check(self) -> None:
+        """Raises DataError if samples are in a file that was changed."""
+        for split in self.splits:
+            if split.file is not None:
+                split.file.check()
+
+    @property
+    def bytes(self) -> int:
+        """What the arrays take, as they are held: those that splits share are there once."""
+        held = {id(array): array.nbytes for split in self.splits for array in (split.x, split.y)}
+        return sum(held.values())
+
+    @property
+    def largest_token(self) -> int:
+        """The largest token id of all splits."""
+        return max(int(split.x.max()) for split in self.splits)
 
     @property
     def outputs(self) -> int:

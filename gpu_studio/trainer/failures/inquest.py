@@ -102,4 +102,4 @@ def _samples(session: Session, progress: Progress, step: int) -> tuple[np.ndarra
     order = order_of(at.epoch, session.cut.samples, session.plan.training.seed).numpy()
     rows = order[at.samples : at.samples + session.cut.batch]
     split = session.dataset.train
-    return split.seen(rows), split.y[rows]
+    return split.seen(rows), split.wanted(rows)

@@ -41,7 +41,7 @@ def transformer(
 
 
 def _tokens(x: Any, dataset: Dataset, width: int, vocabulary: int) -> Any:
-    seen = 1 + max(int(split.x.max()) for split in (dataset.train, dataset.validation, dataset.test) if split)
+    seen = 1 + dataset.largest_token
     if vocabulary and vocabulary < seen:
         raise ModelError(
             f"{dataset.name} holds the token {seen - 1}, but the transformer's vocabulary has {vocabulary} tokens.",

@@ -43,7 +43,8 @@ def fit(plan: Plan) -> list[float]:
         )
     clock = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: ends.append(time.monotonic()))
     settings = {"batch_size": plan.training.batch_size, "epochs": plan.training.epochs}
-    model.fit(data.train.x, data.train.y, verbose=0, callbacks=[clock], **settings)
+    everything = slice(None)
+    model.fit(data.train.seen(everything), data.train.wanted(everything), verbose=0, callbacks=[clock], **settings)
     return ends
 
 

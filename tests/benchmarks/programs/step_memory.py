@@ -54,7 +54,7 @@ def gradients(made: Any) -> list[Any]:
     """The gradients of one sample's loss, really computed."""
     import tensorflow as tf
 
-    x, y = made.dataset.train.x[:1], made.dataset.train.y[:1]
+    x, y = made.dataset.train.seen(slice(1)), made.dataset.train.wanted(slice(1))
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(made.program.loss(y, made.model(x, training=True)))
     return [g for g in tape.gradient(loss, [v.value for v in made.model.trainable_variables]) if g is not None]

@@ -59,7 +59,7 @@ def test_that_the_fractions_are_of_what_is_left():
 
 def test_that_samples_and_targets_stay_together():
     for part in cut(numbered(100), None, 0.2, 0.2, seed=3):
-        np.testing.assert_array_equal(part.x[:, 0].astype(np.int32), part.y)
+        np.testing.assert_array_equal(part.seen(slice(None))[:, 0].astype(np.int32), part.wanted(slice(None)))
 
 
 def test_that_a_test_split_of_the_data_is_kept_and_none_is_cut():
@@ -67,6 +67,13 @@ def test_that_a_test_split_of_the_data_is_kept_and_none_is_cut():
     training, validation, test = cut(numbered(50), brought, 0.5, 0.1, seed=0)
     assert test is brought
     assert len(training) + len(validation) == 50
+
+
+def test_that_splits_share_the_arrays_of_their_source():
+    whole = numbered(100)
+    for part in cut(whole, None, 0.2, 0.2, seed=3):
+        assert part.x is whole.x
+        assert part.y is whole.y
 
 
 def test_that_samples_are_not_copied_where_nothing_is_cut_off():

@@ -9,7 +9,7 @@ import pytest
 from made_images import put
 
 from gpu_studio.trainer.data.image_files import images_in
-from gpu_studio.trainer.data.image_folder import check_room, class_names
+from gpu_studio.trainer.data.image_folder import check_room_for, class_names
 from gpu_studio.trainer.errors import DataError
 
 
@@ -101,8 +101,8 @@ def test_that_names_of_any_bytes_are_files_and_can_be_told(tmp_path) -> None:
 
 def test_that_images_that_do_not_fit_into_memory_are_refused_before_they_are_read(tmp_path) -> None:
     found = images_in(made(tmp_path, "train/a/1.png", "train/b/1.png", "test/a/1.png"))
-    check_room(found, (1024, 1024, 3), 2 * 3 * 3 * 2**20)
+    check_room_for(found, (1024, 1024, 3), 3 * 3 * 2**20)
     with pytest.raises(DataError) as refused:
-        check_room(found, (1024, 1024, 3), 2 * 3 * 3 * 2**20 - 1)
+        check_room_for(found, (1024, 1024, 3), 3 * 3 * 2**20 - 1)
     assert "The 3 images of 1024 × 1024 × 3 bytes take 0.0 GiB" in refused.value.message
     assert "data.options.size" in refused.value.suggestions[0]

@@ -19,7 +19,7 @@ NOWHERE = Path("/nonexistent")
 
 
 def whole_of(dataset) -> np.ndarray:
-    parts = [part.x for part in (dataset.train, dataset.validation, dataset.test) if part is not None]
+    parts = [part.seen(slice(None)) for part in dataset.splits]
     return np.concatenate(parts).reshape(sum(map(len, parts)), -1)
 
 
@@ -36,13 +36,14 @@ def test_that_digits_are_split_without_losing_one():
 def test_that_equal_seeds_give_equal_datasets(seed):
     data = Data(name="regression", options={"samples": 40})
     mine, again = (load_data(data, seed, NOWHERE) for _ in range(2))
-    np.testing.assert_array_equal(mine.train.x, again.train.x)
-    np.testing.assert_array_equal(mine.test.y, again.test.y)
+    for one, two in zip(mine.splits, again.splits, strict=True):
+        np.testing.assert_array_equal(one.seen(slice(None)), two.seen(slice(None)))
+        np.testing.assert_array_equal(one.wanted(slice(None)), two.wanted(slice(None)))
 
 
 def test_that_another_seed_splits_otherwise_but_has_the_same_samples():
     one, two = (load_data(Data(name="synthetic", options={"samples": 90}), seed, NOWHERE) for seed in (0, 1))
-    assert (one.train.x != two.train.x).any()
+    assert (one.train.seen(slice(None)) != two.train.seen(slice(None))).any()
     np.testing.assert_array_equal(np.sort(whole_of(one), axis=0), np.sort(whole_of(two), axis=0))
 
 
@@ -84,7 +85,7 @@ def test_that_tokens_stay_whole_numbers(tmp_path):
     np.savez(tmp_path / "own.npz", x=np.arange(40).reshape(10, 4), y=np.arange(10) % 2)
     dataset = load_data(Data(file="own.npz"), 0, tmp_path)
     assert dataset.tokens
-    assert dataset.train.x.dtype == np.int32
+    assert dataset.train.seen_type == np.int32
 
 
 def test_that_samples_of_a_single_class_are_refused(tmp_path):

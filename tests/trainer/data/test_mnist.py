@@ -40,10 +40,11 @@ def mnist_arrays(**changed: np.ndarray) -> dict[str, np.ndarray]:
 
 def check(train, test):
     for split, samples in ((train, TRAIN), (test, TEST)):
-        assert (split.x.shape, split.x.dtype) == ((samples, 28, 28, 1), np.float32)
-        np.testing.assert_allclose(split.x[..., 0] * 255, images(samples), rtol=1e-6)
-        assert split.y.dtype == np.int32
-        assert split.y.tolist() == labels(samples).tolist()
+        seen, wanted = split.seen(slice(None)), split.wanted(slice(None))
+        assert (split.x.dtype, seen.shape, seen.dtype) == (np.uint8, (samples, 28, 28, 1), np.float32)
+        np.testing.assert_allclose(seen[..., 0] * 255, images(samples), rtol=1e-6)
+        assert wanted.dtype == np.int32
+        assert wanted.tolist() == labels(samples).tolist()
 
 
 def test_that_mnist_is_read_from_the_cache(cached):

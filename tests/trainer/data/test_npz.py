@@ -53,9 +53,9 @@ def refusal(path: Path) -> DataError:
 def test_that_x_and_y_are_read_as_samples_and_class_ids(written):
     whole, test = read_npz(written(x=X, y=Y))
     assert test is None
-    np.testing.assert_array_equal(whole.x, X.astype(np.float32))
-    assert (whole.x.dtype, whole.y.dtype) == (np.float32, np.int32)
-    assert whole.y.tolist() == Y.tolist()
+    np.testing.assert_array_equal(whole.seen(slice(None)), X.astype(np.float32))
+    assert (whole.seen_type, whole.wanted_type) == (np.float32, np.int32)
+    assert whole.wanted(slice(None)).tolist() == Y.tolist()
 
 
 def test_that_a_test_split_of_the_file_is_read(written):
@@ -66,29 +66,30 @@ def test_that_a_test_split_of_the_file_is_read(written):
 def test_that_bytes_become_images_between_0_and_1_with_a_channel(written):
     grey = np.arange(6 * 9 * 8, dtype=np.uint16).astype(np.uint8).reshape(6, 9, 8)
     whole, _ = read_npz(written(x=grey, y=Y))
-    assert (whole.x.shape, whole.x.dtype) == ((6, 9, 8, 1), np.float32)
-    np.testing.assert_allclose(whole.x[..., 0] * 255, grey, rtol=1e-6)
+    seen = whole.seen(slice(None))
+    assert (seen.shape, seen.dtype, whole.x.dtype) == ((6, 9, 8, 1), np.float32, np.uint8)
+    np.testing.assert_allclose(seen[..., 0] * 255, grey, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int64])
 def test_that_whole_numbers_in_a_table_are_tokens(kind, written):
     table = np.arange(12).reshape(6, 2)
     whole, _ = read_npz(written(x=table.astype(kind), y=Y[:, None]))
-    assert (whole.x.dtype, whole.y.shape) == (np.int32, (6,))
-    np.testing.assert_array_equal(whole.x, table)
+    assert (whole.seen_type, whole.y.shape) == (np.int32, (6,))
+    np.testing.assert_array_equal(whole.seen(slice(None)), table)
 
 
 @pytest.mark.parametrize("shape", [(6, 5, 4), (6, 100, 4), (6, 9, 9, 2)])
 def test_that_bytes_that_are_no_pictures_are_numbers_as_they_are(shape, written):
     numbers = np.full(shape, 200, np.uint8)
     whole, _ = read_npz(written(x=numbers, y=Y))
-    assert whole.x.dtype == np.float32
-    np.testing.assert_array_equal(whole.x, numbers)
+    assert whole.seen_type == np.float32
+    np.testing.assert_array_equal(whole.seen(slice(None)), numbers)
 
 
 def test_that_fractions_as_targets_are_values_of_a_regression(written):
     whole, _ = read_npz(written(x=X, y=X[:, 0]))
-    assert (whole.y.dtype, whole.y.shape) == (np.float32, (6, 1))
+    assert (whole.wanted_type, whole.y.shape) == (np.float32, (6, 1))
 
 
 def test_that_pickled_objects_are_refused_and_never_run(tmp_path):
@@ -140,6 +141,10 @@ def test_that_a_member_that_is_no_array_is_refused(tmp_path):
         ({"x": X, "y": Y + 2**40}, "but ids count from 0 and fit in 31 bits"),
         ({"x": X, "y": np.array(list("abcdef"))}, r"y holds <U1 where class ids \(integers\) or values"),
         ({"x": X + 1j, "y": Y}, "x holds complex128 where numbers"),
+        ({"x": Y.reshape(6, 1).astype("m8[s]"), "y": Y}, r"x holds timedelta64\[s\] where numbers"),
+        ({"x": X, "y": Y.astype("m8[s]")}, r"y holds timedelta64\[s\] where class ids"),
+        ({"x": X, "y": Y.astype("M8[s]")}, r"y holds datetime64\[s\] where class ids"),
+        ({"x": Y.reshape(6, 1)[:, :0], "y": Y}, r"x has the shape \(6, 0\)"),
         ({"x": np.where(X > 0.9, np.nan, X), "y": Y}, "x holds a value that is no finite .* in sample 5"),
         ({"x": X * 1e300, "y": Y}, "x holds a value that is no finite float32 number, first in sample 0"),
         ({"x": X, "y": np.full(6, np.inf)}, "y holds a value that is no finite"),

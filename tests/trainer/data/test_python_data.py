@@ -30,13 +30,13 @@ def test_that_samples_and_targets_are_taken_as_numpy_takes_them(written: Written
     assert len(made.train) == 16
     assert made.validation is not None
     assert made.test is not None
-    assert (made.train.x.dtype, made.train.y.dtype) == (np.float32, np.int32)
+    assert (made.train.seen_type, made.train.wanted_type) == (np.float32, np.int32)
 
 
 def test_that_a_test_split_of_its_own_stays_as_it_is(written: Written) -> None:
     made = of(written, "((x, y), (x[:7], y[:7]))")
     assert made.test is not None
-    np.testing.assert_array_equal(made.test.x, np.arange(14.0, dtype=np.float32).reshape(7, 2))
+    np.testing.assert_array_equal(made.test.seen(slice(None)), np.arange(14.0, dtype=np.float32).reshape(7, 2))
     assert len(made.train) == 18
 
 
