@@ -55,6 +55,8 @@ def place(
 ) -> Found | tuple[Lack, ...]:
     """The best placement for the objective, with the best of the micro-batch numbers; what is lacking if there is none.
 
+    Only placements are looked at in which each device has one stretch of layers: a pipeline's stages in a row. One that
+    comes back to a device may take less time.
     Without `overlap` only one device works at a time, as where logical CPUs share the cores. With `recompute` stages
     keep only what enters them, and go forward twice. Raises ValueError if there is no layer or no device.
     """

@@ -8,9 +8,12 @@ from typing import Final
 
 from gpu_studio.cli.code.code_arguments import add_allowing
 
-SUMMARY: Final = "say which layer should run on which device"
+SUMMARY: Final = "suggest which layer runs on which device"
 EXAMPLES: Final = """Every layer is timed first, in training steps on this machine. The times are kept until
 the model, the data, the batch or the machine changes. Logical CPUs share the cores: placing gains nothing there.
+
+Each device gets one stretch of layers that follow one another; placements in which the layers come back to
+a device are not looked at, though one of them may be faster.
 
 objectives:
   fastest            the least time of a step

@@ -34,8 +34,9 @@ def told(error: BaseException, file: Path) -> UserCodeError:
         message = f"{where.name} ended the program in line {line}, with sys.exit or exit."
         advice = [f"Take that out of {where.name}, line {line}: the function is to return what it made."]
     else:
-        message = f"{where.name} stopped in line {line} with {_named(error)}"
-        advice = [f"Look at line {line} of {where}.", "The traceback says how it came there."]
+        message = f"{where.name} stopped{f' in line {line}' if line else ''} with {_named(error)}"
+        look = f"Look at line {line} of {where}." if line else f"Keras stopped at what {where.name} returned."
+        advice = [look, "The traceback says how it came there."]
     return UserCodeError(message, advice, trace)
 
 
@@ -91,9 +92,9 @@ def _own_frames(error: BaseException, file: Path) -> Iterator[TracebackType]:
 
 
 def _own_line(error: BaseException, file: Path) -> tuple[Path, int]:
-    """The last line of the user's own that was at work."""
+    """The last line of the user's own that was at work; 0 where none was."""
     frames = list(_own_frames(error, file))
-    return (Path(frames[-1].tb_frame.f_code.co_filename), frames[-1].tb_lineno) if frames else (file, 1)
+    return (Path(frames[-1].tb_frame.f_code.co_filename), frames[-1].tb_lineno) if frames else (file, 0)
 
 
 def _own_trace(error: BaseException, file: Path) -> str:

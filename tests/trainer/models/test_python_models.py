@@ -86,6 +86,7 @@ def patched(outputs):
 def stepping_inside(outputs):
     return keras.Sequential([Stepping(outputs)])
 def gan(): return Gan()
+def misfit(): return keras.Sequential([keras.layers.Conv2D(3, 3)])
 def compiled(outputs):
     model = Net(outputs)
     model.compile(keras.optimizers.SGD(0.0), keras.losses.MeanAbsoluteError())
@@ -153,6 +154,7 @@ def test_that_a_model_shows_what_it_ends_in(file: Path, function: str, logits: b
             "own_models.py:each gives outputs of shape (8, 3) for each sample, where GPU Studio trains",
         ),
         ("unlike", ModelError, "own_models.py:unlike takes samples of shape (9,), but one of"),
+        ("misfit", UserCodeError, "own_models.py stopped with ValueError: Input 0"),
         ("breaking", UserCodeError, "own_models.py stopped in line 48 with InvalidArgumentError: Exception"),
     ],
 )

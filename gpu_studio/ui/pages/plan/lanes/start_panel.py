@@ -13,7 +13,7 @@ from gpu_studio.ui.widgets.labels import Label, Paragraph
 
 WORDS = (
     "With layers placed, each layer runs where you put it: forward, backward and update, with its weights. "
-    "The layers are first placed for the least time of a step; then drag them as you like."
+    "The layers are first placed, one stretch on each device, for the least time of a step; then drag them as you like."
 )
 
 
