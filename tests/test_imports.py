@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import import_rules
+import opening_rules
 import pytest
 
 import gpu_studio
@@ -39,6 +40,33 @@ def tree(tmp_path):
 
 def test_that_every_import_of_the_package_is_allowed():
     assert import_rules.violations(PACKAGE) == []
+
+
+def test_that_no_file_is_opened_but_by_the_rule_for_files_that_anybody_may_have_put_there():
+    assert opening_rules.violations(PACKAGE) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "path.read_bytes()",
+        "(run / 'x').read_text(encoding='utf-8')",
+        "path.write_text('x')",
+        "open(path)",
+        "os.open(path, os.O_RDONLY)",
+        "path.open('rb')",
+        "path.open(encoding='utf-8')",
+        "shutil.copyfile(a, b)",
+    ],
+)
+def test_that_opening_a_file_otherwise_is_found(tree, line):
+    (found,) = opening_rules.violations(tree("runs/a.py", line))
+    assert found.startswith("runs/a.py:1 calls ")
+
+
+@pytest.mark.parametrize("line", ["read_text(path, 10)", "opened(path)", "dialog.open()", "archive.open(name)"])
+def test_that_opening_by_the_rule_is_allowed_and_what_is_no_file_may_be_opened(tree, line):
+    assert opening_rules.violations(tree("runs/a.py", line)) == []
 
 
 def test_that_one_file_of_hardware_imports_nvml():

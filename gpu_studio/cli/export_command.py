@@ -12,6 +12,7 @@ from gpu_studio.cli.output import RefusedError, note, say
 from gpu_studio.cli.replacing import refuse_to_replace
 from gpu_studio.export import ExportError, files_beside, python_script
 from gpu_studio.output_files import is_stream, write_output
+from gpu_studio.regular_files import read_regular
 from gpu_studio.runs.launch import problems_of
 from gpu_studio.runs.sources import ConsentProblem
 
@@ -56,7 +57,9 @@ def _write(target: Path, script: str, beside: dict[str, Path], chosen: argparse.
 
 
 def _holds(path: Path, content: bytes) -> bool:
-    return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
+    if not path.is_file() or path.stat().st_size != len(content):
+        return False
+    return read_regular(path, len(content), follow=True) == content
 
 
 def _tell_what_is_missing(beside: dict[str, Path], plan: Path) -> None:

@@ -8,6 +8,10 @@ from gpu_studio import hardware
 from gpu_studio.cli.output import RefusedError
 from gpu_studio.hardware.asking import COMMAND, WITH_USERS
 from gpu_studio.plan import Machine
+from gpu_studio.regular_files import read_regular
+
+LARGEST_BYTES = 4 * 1024 * 1024
+"""A hundred cards take some ten KiB."""
 
 
 def this_machine(*, users: bool = False) -> Machine:
@@ -21,6 +25,6 @@ def described_machine(path: Path) -> Machine:
     Raises RefusedError for what is no such file, OSError if it cannot be read.
     """
     try:
-        return hardware.parse_inventory(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        return hardware.parse_inventory(read_regular(path, LARGEST_BYTES, follow=True).decode("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise RefusedError(f"{path} describes no machine: {error}") from error

@@ -12,6 +12,7 @@ from pathlib import Path
 from gpu_studio.hardware.recorder import BeingRecordedError, Recorder
 from gpu_studio.hardware.supervision import sampler_command, sampler_environment
 from gpu_studio.hardware.supervisor import Supervisor
+from gpu_studio.regular_files import open_regular
 
 LOCK, RECORD = "trainer.lock", "hardware.jsonl"
 LOOK_EVERY = 1.0
@@ -57,7 +58,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def is_held(lock: Path) -> bool:
     """Whether some process holds this lock, as a run's trainer does; false if there is no such file. Never waits."""
     try:
-        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_regular(lock)
     except OSError:
         return False
     try:

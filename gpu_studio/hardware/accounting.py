@@ -11,8 +11,11 @@ from typing import Final
 from gpu_studio.hardware.card_account import CardAccount, CardTotals
 from gpu_studio.hardware.energy import LONGEST_GAP as LONGEST_GAP
 from gpu_studio.hardware.samples import AnySample, CardFacts, Cards, Fast, SampleError, Slow, Started, decode
+from gpu_studio.regular_files import opened
 
 LONGEST_LINE: Final = 4 * 1024 * 1024
+LONGEST_RECORDING: Final = 1024 * 1024 * 1024
+"""Bytes, four times as many as a recorder ever writes: what comes after them is not read."""
 # The other kinds hold no figure that is added up, and the processes alone are most of a recording.
 _WANTED: Final = tuple(f'{{"sample":"{kind}"'.encode() for kind in ("started", "cards", "fast", "slow"))
 Span = tuple[float, float]
@@ -100,11 +103,14 @@ def _with_instances(cards: Sequence[CardFacts]) -> Iterator[CardFacts]:
             yield CardFacts(card=part.card, uuid=part.card, name=part.name, total_mib=part.total_mib, gone=card.gone)
 
 
-def lines_of(recording: Path) -> Iterator[bytes]:
-    """Yield the whole lines of a recording; one that is longer than any sample is passed over. Raises OSError."""
-    with recording.open("rb") as file:
+def lines_of(recording: Path, *, follow: bool = False) -> Iterator[bytes]:
+    """Yield the whole lines of a recording; one that is longer than any sample is passed over.
+
+    `follow` is as in `regular_files`. Raises OSError.
+    """
+    with opened(recording, follow=follow) as file:
         cut = False
-        while line := file.readline(LONGEST_LINE):
+        while (line := file.readline(LONGEST_LINE)) and file.tell() <= LONGEST_RECORDING:
             whole = line.endswith(b"\n")
             if whole and not cut:
                 yield line

@@ -8,6 +8,8 @@ import os
 from collections import Counter
 from pathlib import Path
 
+from gpu_studio.regular_files import open_regular
+
 MIB = 1024 * 1024
 LIMIT_MIB = 256
 _START = b'{"sample":"'
@@ -26,11 +28,13 @@ class Recorder:
     Once half of the room is used every second sample of a class is kept, once half of the rest is used every fourth,
     and so on: eight cards are recorded for more than a week. Cards and events are kept as long as there is any room.
 
+    `follow` is as in `regular_files`.
+
     Raises OSError if the file cannot be opened, BeingRecordedError if it is being written by another.
     """
 
-    def __init__(self, path: Path, limit: int = LIMIT_MIB * MIB) -> None:
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    def __init__(self, path: Path, limit: int = LIMIT_MIB * MIB, *, follow: bool = False) -> None:
+        self._descriptor = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, follow=follow)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import re
 import tomllib
 from pathlib import Path
@@ -13,6 +12,7 @@ from gpu_studio.plan.problems import PlanError, Problem, printable
 from gpu_studio.plan.tables import from_tables
 from gpu_studio.plan.values import Plan
 from gpu_studio.plan.writing import dumps
+from gpu_studio.regular_files import opened
 
 LARGEST_BYTES = 4 * 1024 * 1024
 """A plan is small enough to write by hand; what is larger is no plan, and reading it would only cost time."""
@@ -63,10 +63,7 @@ def _text_of(path: Path, source: str) -> str:
 
 
 def _bytes_of(path: Path) -> bytes:
-    # Opening a pipe that nobody writes to would wait for ever.
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise OSError(errno.EINVAL, "not a regular file")
-    with path.open("rb") as file:
+    with opened(path, follow=True) as file:
         return file.read(LARGEST_BYTES + 1)
 
 

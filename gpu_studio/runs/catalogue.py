@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import time
@@ -13,7 +14,7 @@ from gpu_studio.runs.directory import HIDDEN, RunDirectory
 from gpu_studio.runs.files import make_private_directory
 from gpu_studio.runs.numbers import Numbers, number_all
 from gpu_studio.runs.reading import summary_cache
-from gpu_studio.runs.reading.summary import Skimmer, Summary, created_at
+from gpu_studio.runs.reading.summary import Skimmer, Summary, created_at, unreadable
 from gpu_studio.runs.reading.summary_cache import Known, Version
 from gpu_studio.runs.state import is_live
 
@@ -45,11 +46,11 @@ class Catalogue:
         self._read_bytes = 0
 
     def summaries(self) -> list[Summary]:
-        """Return every run's summary, newest first; one that cannot be read is left out."""
+        """Return every run's summary, newest first; that of one that cannot be read says so, in its `problem`."""
         ended = summary_cache.load(self.runs) if self._ended is None else self._ended
         runs = self._directories()
         numbers = number_all(self.runs, reversed(runs))
-        found = [_numbered(summary, numbers[run.id]) for run in runs if (summary := self._summary(run, ended))]
+        found = [_numbered(self._summary(run, ended), numbers[run.id]) for run in runs]
         names = {summary.id for summary in found}
         self._ended = {name: known for name, known in ended.items() if name in names}
         self._skimmers = {name: skimmer for name, skimmer in self._skimmers.items() if name in names}
@@ -67,15 +68,15 @@ class Catalogue:
                 self._found[name] = found
         return [run for _, run in sorted(self._found.values(), key=itemgetter(0), reverse=True)]
 
-    def _summary(self, run: RunDirectory, ended: Known) -> Summary | None:
+    def _summary(self, run: RunDirectory, ended: Known) -> Summary:
         try:
             version = _version(run)
             known = ended.get(run.id)
             if known and known[0] == version:
                 return known[1]
             summary = self._skimmers.setdefault(run.id, Skimmer(run)).summary()
-        except OSError:
-            return None
+        except Exception as error:  # noqa: BLE001  (whatever is wrong with one run must not hide the others)
+            return unreadable(run, error)
         if not summary.live:
             ended[run.id] = version, summary
             self._read_bytes += version[0]
@@ -112,15 +113,20 @@ def delete(run: RunDirectory) -> Path:
     """
     if is_live(run):
         raise LiveRunError(f"{run.id} is still training: stop it first, with: gpu-studio runs stop {run.id}")
-    trash = run.path.parent / TRASH
+    trash = _own_trash(run.path.parent)
     make_private_directory(trash)
     os.utime(run.path)  # `purge` goes by when it was deleted
     return run.path.rename(trash / run.id)
 
 
 def restore(runs: Path, name: str) -> RunDirectory:
-    """Take the run with the id `name` back out of the trash. Raises UnknownRunError if it is not there."""
+    """Take the run with the id `name` back out of the trash. Raises UnknownRunError if it is not there.
+
+    Nothing else is taken for a name: neither a path, nor a trash that is a link to elsewhere.
+    """
     try:
+        if name not in _names(_own_trash(runs)):
+            raise FileNotFoundError(name)
         return RunDirectory((runs / TRASH / name).rename(runs / name))
     except OSError as error:
         raise UnknownRunError(f"{name} is no longer in the trash of {runs}.") from error
@@ -131,7 +137,7 @@ def purge(runs: Path, older_than: float = _KEPT_IN_TRASH) -> list[str]:
 
     With them goes what was prepared as long ago by somebody who was killed before a run came of it.
     """
-    trash = runs / TRASH
+    trash = _own_trash(runs)
     end = time.time() - older_than
     old = [path for path in (trash.iterdir() if trash.is_dir() else ()) if path.stat().st_mtime <= end]
     forsaken = [path for path in runs.glob(f"{HIDDEN}*") if path.stat().st_mtime <= end]
@@ -142,6 +148,14 @@ def purge(runs: Path, older_than: float = _KEPT_IN_TRASH) -> list[str]:
 
 def _numbered(summary: Summary, number: int) -> Summary:
     return summary if summary.number == number else replace(summary, number=number)
+
+
+def _own_trash(runs: Path) -> Path:
+    """The trash of this folder. Raises OSError if somebody has put a link to another folder in its place."""
+    trash = runs / TRASH
+    if trash.is_symlink():
+        raise NotADirectoryError(errno.ENOTDIR, "this is a link, which is not followed: remove it", str(trash))
+    return trash
 
 
 def _names(runs: Path) -> list[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from gpu_studio.regular_files import open_regular
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.files import read_json
 
 STATE_FILE = "state.json"
 WEIGHTS_FILE = "weights.npz"
@@ -58,9 +61,8 @@ def checkpoints(run: RunDirectory) -> list[SavedCheckpoint]:
 
 def _read(path: Path) -> SavedCheckpoint | None:
     try:
-        state = _decoder.decode((path / STATE_FILE).read_bytes())
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    if not (path / WEIGHTS_FILE).is_file():
+        state = read_json(path / STATE_FILE, _decoder.decode)
+        os.close(open_regular(path / WEIGHTS_FILE))
+    except OSError:
         return None
     return SavedCheckpoint(path, state.epoch, state.step, state.best, state.monitor, state.value)

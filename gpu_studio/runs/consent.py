@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,12 +19,14 @@ from pathlib import Path
 import msgspec
 from platformdirs import user_config_path
 
-from gpu_studio.runs.files import make_private_directory, open_private, write_private
+from gpu_studio.regular_files import open_regular, opened, read_regular
+from gpu_studio.runs.files import make_private_directory, write_private
 from gpu_studio.runs.patient_lock import lock_within
 
 FILE = "allowed-code.json"
 LONGEST_WAIT = 3.0
 """Seconds in which another program will have written down what it has to, unless it is held up."""
+_LARGEST_FILE = 16 * 1024 * 1024
 LONGEST_CODE = 1024 * 1024
 """Bytes of the largest file that is taken for a program that a person wrote."""
 
@@ -66,7 +67,8 @@ def allowances() -> Allowances:
     """Everything that this user has allowed."""
     path = allowances_file()
     try:
-        kept = msgspec.json.decode(path.read_bytes(), type=_File)
+        # A person may keep his settings elsewhere, and link them here.
+        kept = msgspec.json.decode(read_regular(path, _LARGEST_FILE, follow=True), type=_File)
     except FileNotFoundError:
         return Allowances()
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -87,11 +89,7 @@ def digest(code: bytes) -> str:
 
 def read_code(path: Path) -> bytes:
     """What the Python file at `path` holds. Raises OSError, also for what is no file, or too long to be a program."""
-    # Not waited for: a pipe would be, and for ever.
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError("it is no file")
+    with opened(path, follow=True) as file:
         code = file.read(LONGEST_CODE + 1)
     if len(code) > LONGEST_CODE:
         raise OSError(f"it is larger than {LONGEST_CODE // 1024} KiB, and so no program that a person wrote")
@@ -159,7 +157,7 @@ def _written(after: Allowances) -> bytes:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Hold `path` while another window or command may want to write, too. Raises OSError if that keeps it."""
-    descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
+    descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
     try:
         if not lock_within(descriptor, LONGEST_WAIT):
             raise OSError(f"another program holds {path}: end it, or wait for it")

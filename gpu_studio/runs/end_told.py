@@ -12,9 +12,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from gpu_studio.regular_files import open_regular
 from gpu_studio.runs import lock
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.files import open_private
 from gpu_studio.runs.state import is_live
 
 LOCK = ".telling"
@@ -87,7 +87,7 @@ def _is_news(run: RunDirectory, since: float) -> bool:
 
 def _mark(run: RunDirectory, content: bytes) -> None:
     with suppress(OSError):
-        descriptor = open_private(run.told_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        descriptor = open_regular(run.told_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             os.write(descriptor, content)
         finally:

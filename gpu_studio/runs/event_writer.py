@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
+from gpu_studio.regular_files import open_regular
 from gpu_studio.runs.events import Event, LearningRate, Log, Memory, Steps, Warned, encode
 from gpu_studio.runs.failures.full_disk import LASTING
-from gpu_studio.runs.files import open_private
 
 BACKLOG_BYTES = 64 * 1024 * 1024
 _RETRY_SECONDS = 0.05
@@ -32,7 +32,7 @@ class EventWriter:
     """
 
     def __init__(self, path: Path, backlog: int = BACKLOG_BYTES) -> None:
-        self._descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._descriptor = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self._refuse_used(path)
         self._lock = threading.Lock()
         self._sequence = 0

@@ -1,20 +1,32 @@
-"""Files and directories that only their owner can read, and lines appended to them whole."""
+"""Files and directories that only their owner can read, and lines appended to them whole.
+
+All of them are opened by the rule of `regular_files`: never through a link, and never what is no file.
+"""
 
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
-PRIVATE_FILE = 0o600
+import msgspec
+
+from gpu_studio.regular_files import open_regular, opened, read_regular
+
 PRIVATE_DIRECTORY = 0o700
+LARGEST_JSON = 4 * 1024 * 1024
+"""Bytes of the largest of the small files in a run's folder, or in a queue's."""
+T = TypeVar("T")
 
 
-def open_private(path: Path, flags: int) -> int:
-    """Open `path` with `os.open` flags, made 0600 if it is made, closed in programs that this one starts.
-
-    Raises OSError as `os.open` does.
-    """
-    return os.open(path, flags | os.O_CLOEXEC, PRIVATE_FILE)
+def read_json(path: Path, decode: Callable[[bytes], T], most: int = LARGEST_JSON) -> T:
+    """What `decode` makes of a file of JSON. Raises OSError for whatever is wrong with it, be it that it is none."""
+    try:
+        return decode(read_regular(path, most))
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise OSError(f"{path} cannot be made out: {error}") from error
 
 
 def make_private_directory(path: Path) -> None:
@@ -26,8 +38,9 @@ def make_private_directory(path: Path) -> None:
 
 def write_private(path: Path, data: bytes) -> None:
     """Put `data` at `path`, 0600, so that a reader sees the old file or the whole new one, never a part."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    # By a name that nobody can foresee, and put a link under.
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:60]}.", suffix=".tmp", dir=path.parent)
+    temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -44,7 +57,7 @@ def append_line(path: Path, line: bytes) -> None:
 
     Raises OSError if the line could not be written whole.
     """
-    descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+    descriptor = open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     try:
         data = line if _ends_in_newline(descriptor) else b"\n" + line
         if os.write(descriptor, data) != len(data):
@@ -54,12 +67,17 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def last_lines(path: Path, most: int) -> list[bytes]:
-    """The lines in the last `most` bytes of a file, the first perhaps cut; none of a file that cannot be read."""
+    """The lines in the last `most` bytes of a file, the first perhaps cut. Raises OSError if it cannot be read."""
+    with opened(path) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - most))
+        return file.read(most).splitlines()
+
+
+def last_lines_if_any(path: Path, most: int) -> list[bytes]:
+    """As `last_lines`; none of a file that cannot be read."""
     try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - most))
-            return file.read(most).splitlines()
+        return last_lines(path, most)
     except OSError:
         return []
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from gpu_studio.runs.checkpoints import STATE_FILE, SavedCheckpoint
+from gpu_studio.regular_files import open_regular, opened
+from gpu_studio.runs.checkpoints import STATE_FILE, WEIGHTS_FILE, SavedCheckpoint
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.files import PRIVATE_DIRECTORY, PRIVATE_FILE, write_private
+from gpu_studio.runs.files import PRIVATE_DIRECTORY, read_json, write_private
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,12 @@ _decoder = msgspec.json.Decoder(ResumedFrom)
 def bequeath(resume: Resume, heir: RunDirectory) -> None:
     """Put the checkpoint and the note into the directory of the run that goes on. Raises OSError if that fails."""
     saved = resume.checkpoint
+    folder = heir.checkpoints / saved.name
     heir.checkpoints.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
-    _link_tree(saved.path, heir.checkpoints / saved.name)
+    folder.mkdir(mode=PRIVATE_DIRECTORY)
+    # These two and nothing else: what else stands there was put there by somebody, and may lead anywhere.
+    _share(saved.path / WEIGHTS_FILE, folder / WEIGHTS_FILE)
+    _copy(saved.path / STATE_FILE, folder / STATE_FILE)
     note = ResumedFrom(resume.run.id, saved.name, saved.epoch, saved.step)
     write_private(heir.resume_file, msgspec.json.encode(note) + b"\n")
 
@@ -46,30 +52,21 @@ def bequeath(resume: Resume, heir: RunDirectory) -> None:
 def resumed_from(run: RunDirectory) -> ResumedFrom | None:
     """Return what `run` goes on from; None if it started afresh, or the note cannot be made out."""
     try:
-        return _decoder.decode(run.resume_file.read_bytes())
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return read_json(run.resume_file, _decoder.decode)
+    except OSError:
         return None
 
 
-def _link_tree(source: Path, target: Path) -> None:
-    target.mkdir(mode=PRIVATE_DIRECTORY)
-    for entry in source.iterdir():
-        if entry.is_dir():
-            _link_tree(entry, target / entry.name)
-        else:
-            _link(entry, target / entry.name)
+def _share(source: Path, target: Path) -> None:
+    """Weights are never written again, so that both runs can share them, where the file system can."""
+    with opened(source):  # a file, and no link
+        with suppress(OSError):
+            os.link(source, target, follow_symlinks=False)
+            return
+        _copy(source, target)
 
 
-def _link(source: Path, target: Path) -> None:
-    # Weights are never written again, so both runs can share them. The small state file is each run's own.
-    if source.name == STATE_FILE or not _hard_linked(source, target):
-        shutil.copyfile(source, target)
-        target.chmod(PRIVATE_FILE)
-
-
-def _hard_linked(source: Path, target: Path) -> bool:
-    try:
-        os.link(source, target)
-    except OSError:  # another file system, or one without hard links
-        return False
-    return True
+def _copy(source: Path, target: Path) -> None:
+    descriptor = open_regular(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    with opened(source) as old, os.fdopen(descriptor, "wb") as new:
+        shutil.copyfileobj(old, new)

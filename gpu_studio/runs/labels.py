@@ -9,6 +9,7 @@ from typing import Annotated
 
 import msgspec
 
+from gpu_studio.regular_files import read_regular
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.files import write_private
 
@@ -54,9 +55,9 @@ def read_labels(run: RunDirectory) -> Labels:
     """Return what was written on `run`: nothing if the file is not there, or cannot be read, which `problem` says."""
     path = labels_file(run)
     try:
-        if not path.is_file():
-            return NOTHING
-        return _decoded(_start_of(path))
+        return _decoded(read_regular(path, _LONGEST_FILE))
+    except (FileNotFoundError, IsADirectoryError):
+        return NOTHING
     except OSError as error:
         return Labels(problem=f"What was written on the run in {path} cannot be read: {error.strerror or error}.")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -113,9 +114,3 @@ def _encoded(file: _File) -> bytes:
 
 def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
-
-
-def _start_of(path: Path) -> bytes:
-    """Read the file, but no more of it than any labels can be long."""
-    with path.open("rb") as file:
-        return file.read(_LONGEST_FILE)

@@ -14,10 +14,10 @@ from pathlib import Path
 from gpu_studio import plan as plans
 from gpu_studio.own_processes import module_command, module_environment
 from gpu_studio.plan.rules.device_rules import allocator
+from gpu_studio.regular_files import open_regular
 from gpu_studio.runs import lock
 from gpu_studio.runs.catalogue import numbered
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.files import open_private
 from gpu_studio.runs.inheritance import Resume, bequeath
 from gpu_studio.runs.queueing.queue_entry import note_in
 from gpu_studio.runs.relocation import with_absolute_files
@@ -128,7 +128,7 @@ def _start(
 def _spawn(
     command: list[str], log_file: Path, held: lock.Lock, folder: Path, environment: dict[str, str]
 ) -> subprocess.Popen[bytes]:
-    log = open_private(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    log = open_regular(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:
         return subprocess.Popen(
             command,

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakSet
 
+from gpu_studio.regular_files import NotRegularError, open_regular, read_text
 from gpu_studio.runs.failures import kernel
-from gpu_studio.runs.files import open_private
 from gpu_studio.runs.patient_lock import lock_within
 
 ENVIRONMENT = "GPU_STUDIO_LOCK_FD"
+_LONGEST_SIGNATURE = 64 * 1024
 
 
 class LockHeldError(Exception):
@@ -132,7 +133,7 @@ def reserve(path: Path, timeout: float = 2.0) -> Lock:
 
     Raises as `take` does.
     """
-    descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
+    descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
     try:
         if not lock_within(descriptor, timeout):
             raise LockHeldError(f"Another trainer is already at work in {path.parent}: stop it first.")
@@ -160,9 +161,9 @@ def held(path: Path) -> bool:
     A lock whose signer is gone is held by nobody: a process that it started has inherited it by mistake.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+        descriptor = open_regular(path)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotRegularError, PermissionError):
+        return False  # nobody can have locked it, or it is not for this user to know
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         fcntl.flock(descriptor, fcntl.LOCK_UN)
@@ -196,7 +197,7 @@ def last_words(path: Path) -> str:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(errors="replace")
+        return read_text(path, _LONGEST_SIGNATURE)
     except OSError:
         return ""
 

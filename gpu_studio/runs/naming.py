@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tomllib
 
+from gpu_studio.plan.files import LARGEST_BYTES
+from gpu_studio.regular_files import read_regular
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.labels import read_labels
 from gpu_studio.runs.numbers import number_of
@@ -27,7 +29,8 @@ def name_of(run: RunDirectory) -> str:
 def plan_name(run: RunDirectory) -> str:
     """Return the plan's name as the run's plan file says it; the run's id if that cannot be read."""
     try:
-        name = tomllib.loads(run.plan_file.read_text(encoding="utf-8")).get("name", run.id)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        text = read_regular(run.plan_file, LARGEST_BYTES).decode("utf-8-sig")
+        name = tomllib.loads(text).get("name", run.id)
+    except (OSError, ValueError, RecursionError):
         return run.id
     return str(name)

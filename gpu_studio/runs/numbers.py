@@ -8,15 +8,14 @@ written into a run's own folder: one that was copied here from elsewhere gets a 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from gpu_studio.regular_files import open_regular, read_regular
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.files import open_private
 from gpu_studio.runs.patient_lock import lock_within
 
 FILE: Final = ".numbers"
@@ -35,8 +34,6 @@ def numbers_in(runs: Path) -> Numbers:
     path = runs / FILE
     try:
         status = path.lstat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
-            return {}
         return _read(path, status.st_ino, status.st_size, status.st_mtime_ns)
     except OSError:
         return {}
@@ -64,7 +61,7 @@ def _give(runs: Path, names: Iterable[str]) -> Numbers:
     """Write down the next numbers for those of these runs that have none. Raises OSError if that cannot be done."""
     if runs.stat().st_uid != os.geteuid():
         raise PermissionError(f"{runs} belongs to somebody else.")
-    descriptor = open_private(runs / FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
+    descriptor = open_regular(runs / FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     try:
         if not lock_within(descriptor, _WAIT_SECONDS):
             raise TimeoutError(f"{runs / FILE} is locked.")
@@ -88,7 +85,7 @@ def _ends_whole(descriptor: int) -> bool:
 def _read(path: Path, _inode: int, _size: int, _changed: int) -> Numbers:
     """The numbers in this version of the file. Of two lines for one run the first counts."""
     found: dict[str, int] = {}
-    for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
+    for number, line in enumerate(read_regular(path, _MOST_BYTES).split(b"\n"), 1):
         if line:
             found.setdefault(os.fsdecode(line), number)
     return MappingProxyType(found)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 from gpu_studio.runs import lock
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import ENDED, TERMINAL, Failed, Finished, State, decode
+from gpu_studio.runs.files import last_lines
 
 # A failure brings its traceback; more than this no terminal event holds.
 _LAST_BYTES = 1024 * 1024
@@ -47,9 +46,6 @@ def terminal_event(run: RunDirectory) -> Finished | Failed | None:
 
 def _last_lines(run: RunDirectory) -> list[bytes]:
     try:
-        with run.events_file.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _LAST_BYTES))
-            return file.read().splitlines()
+        return last_lines(run.events_file, _LAST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return []

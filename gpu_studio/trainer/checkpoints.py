@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from gpu_studio import plan
+from gpu_studio.regular_files import open_regular, opened
 from gpu_studio.runs.checkpoints import STATE_FILE, WEIGHTS_FILE
 from gpu_studio.runs.events import Checkpoint, Event, Warned
+from gpu_studio.runs.files import read_json
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.monitors import Monitor
 from gpu_studio.trainer.progress import Progress
@@ -153,8 +155,8 @@ def write_whole(path: Path, state: Mapping[str, Any], arrays: Arrays) -> int:
 def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The state and the arrays of a checkpoint. Raises TrainerError if it cannot be read; nothing is unpickled."""
     try:
-        state = json.loads((path / STATE_FILE).read_text(encoding="utf-8"))
-        with np.load(path / WEIGHTS_FILE, allow_pickle=False) as archive:
+        state = read_json(path / STATE_FILE, json.loads)
+        with opened(path / WEIGHTS_FILE) as file, np.load(file, allow_pickle=False) as archive:
             return state, {name: archive[name] for name in archive.files}
     except Exception as error:  # zipfile, zlib, json, numpy and the disk each have their own
         raise TrainerError(
@@ -168,7 +170,7 @@ def _is_broken(name: str, array: np.ndarray) -> bool:
 
 
 def _write_file(path: Path, write: Callable[[Any], object]) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     with os.fdopen(descriptor, "wb") as file:
         write(file)
         file.flush()
@@ -198,7 +200,7 @@ def _values_on_disk(directory: Path) -> dict[str, float | None]:
     values: dict[str, float | None] = {}
     for state in sorted(directory.glob(f"step-*/{STATE_FILE}")):
         try:
-            values[state.parent.name] = json.loads(state.read_text(encoding="utf-8")).get("value")
-        except (OSError, ValueError):
+            values[state.parent.name] = read_json(state, json.loads).get("value")
+        except OSError:
             continue
     return values

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from gpu_studio.regular_files import open_regular
 from gpu_studio.runs.failures.full_disk import refusal_of_disk
-from gpu_studio.runs.files import make_private_directory, open_private
+from gpu_studio.runs.files import make_private_directory
 
 MOST_WAITING = 16 * 1024 * 1024
 """Bytes kept for a disk that takes no more; what comes after that is lost."""
@@ -48,7 +49,7 @@ class PatientFile:
         try:
             if self._descriptor < 0:
                 make_private_directory(self._path.parent)
-                self._descriptor = open_private(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+                self._descriptor = open_regular(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             while self._waiting:
                 del self._waiting[: os.write(self._descriptor, self._waiting)]
         except OSError as error:

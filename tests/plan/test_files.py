@@ -86,7 +86,7 @@ def test_that_a_folder_is_told(tmp_path):
 def test_that_a_pipe_is_told_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
 
-    assert "is not readable (not a regular file)" in refusal_of(tmp_path / "pipe")
+    assert "is not readable (this is no file, but a pipe)" in refusal_of(tmp_path / "pipe")
 
 
 def test_that_a_file_that_cannot_be_read_is_told_with_the_reason():

@@ -77,7 +77,9 @@ def test_that_a_file_from_a_later_version_is_read_as_far_as_it_is_known(run: Run
 
 def test_that_what_is_no_file_is_not_waited_for(run: RunDirectory) -> None:
     os.mkfifo(labels_file(run))
-    assert read_labels(run) == NOTHING
+    read = read_labels(run)
+    assert not read
+    assert "this is no file, but a pipe" in read.problem
 
 
 def test_that_a_note_beyond_measure_is_refused_in_words(run: RunDirectory) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -174,3 +175,24 @@ def test_that_an_entry_keeps_what_was_predicted_of_it(queue: Queue) -> None:
     entry = queue.add(PLAN, queue.runs, predicted={"GPU:0": 12})
     assert json.loads((queue.folder / f"{entry.id}.json").read_text())["predicted"] == {"GPU:0": 12}
     assert queue.find(entry.id) == entry
+
+
+def test_that_no_link_in_the_queue_is_written_through(queue: Queue, tmp_path: Path) -> None:
+    """The lock was once signed through it, in place of all that the other file held."""
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    queue.folder.mkdir(parents=True)
+    (queue.folder / ".lock").symlink_to(victim)
+    with pytest.raises(OSError, match="a link, which is not followed"):
+        queue.add(PLAN, tmp_path)
+    assert victim.read_text() == "mine"
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["order.json", "waits.json"])
+def test_that_what_is_no_file_in_the_queue_is_as_nothing(queue: Queue, tmp_path: Path, name: str) -> None:
+    entry = queue.add(PLAN, tmp_path)
+    (queue.folder / name).unlink(missing_ok=True)
+    os.mkfifo(queue.folder / name)
+    assert [each.id for each in queue.entries()] == [entry.id]
+    assert queue.waits() == {}

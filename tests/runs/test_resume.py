@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -78,9 +79,7 @@ def test_that_a_run_whose_images_moved_is_not_gone_on_with_until_they_are_back(l
 
 
 def test_that_without_hard_links_the_checkpoint_is_copied(lost, monkeypatch):
-    import os
-
-    def refuse(*_arguments):
+    def refuse(*_arguments, **_options):
         raise PermissionError("no links here")
 
     monkeypatch.setattr(os, "link", refuse)
@@ -179,9 +178,22 @@ def test_that_a_launch_which_cannot_take_the_checkpoint_over_leaves_nothing_behi
     (chosen.checkpoint.path / "weights.npz").symlink_to("/no/such/file")
     (chosen.checkpoint.path / "state.json").unlink()
     (chosen.checkpoint.path / "state.json").symlink_to("/no/such/file")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(OSError, match="a link, which is not followed"):
         launch(plans.load(lost.plan_file), runs_dir, resume=chosen)
     assert [run.id for run in directories(runs_dir)] == [lost.id]
+
+
+def test_that_nothing_but_the_two_files_of_a_checkpoint_is_taken_over(lost, tmp_path):
+    """Links to folders were once copied with all that stands in them, and one to itself forty times."""
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "id_rsa").write_text("key")
+    checkpoint = checkpoints(lost)[-1].path
+    (checkpoint / "tree").symlink_to(tmp_path / "secret")
+    (checkpoint / "again").symlink_to(".")
+    (checkpoint / "key").symlink_to(tmp_path / "secret" / "id_rsa")
+    os.mkfifo(checkpoint / "pipe")
+    new = checkpoints(resumed(lost).directory)[0]
+    assert sorted(path.name for path in new.path.iterdir()) == ["state.json", "weights.npz"]
 
 
 def test_that_a_run_goes_on_with_another_plan_whose_files_are_looked_for_beside_it(lost, tmp_path):

@@ -149,6 +149,34 @@ def test_that_what_was_deleted_long_ago_goes_for_good(ended, runs_dir):
     catalogue.restore(runs_dir, new.id)
 
 
+@pytest.mark.parametrize("name", ["../../victim", "..", ".", "", "x/../../../victim"])
+def test_that_only_what_is_in_the_trash_is_taken_out_of_it(tmp_path, name):
+    """A name was once taken for a path, and a folder elsewhere moved."""
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    runs = tmp_path / "restore" / "runs"
+    (runs / catalogue.TRASH / "x").mkdir(parents=True)
+    for given in (name, str(victim)):
+        with pytest.raises(UnknownRunError, match="no longer in the trash"):
+            catalogue.restore(runs, given)
+    assert victim.is_dir()
+
+
+def test_that_a_trash_that_leads_elsewhere_takes_nothing_and_gives_nothing(ended, runs_dir, tmp_path):
+    run = ended().directory
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "old").mkdir(parents=True)
+    os.utime(elsewhere / "old", (1, 1))
+    (runs_dir / catalogue.TRASH).symlink_to(elsewhere)
+    with pytest.raises(OSError, match="this is a link"):
+        catalogue.delete(run)
+    with pytest.raises(OSError, match="this is a link"):
+        catalogue.purge(runs_dir)
+    with pytest.raises(UnknownRunError):
+        catalogue.restore(runs_dir, "old")
+    assert (run.exists(), (elsewhere / "old").is_dir()) == (True, True)
+
+
 def test_that_a_living_run_is_not_deleted(start, runs_dir):
     launched = start("--hold-at", "2")
     with pytest.raises(LiveRunError, match="stop it first"):

@@ -111,3 +111,13 @@ def test_that_events_come_whole_and_in_order_however_they_are_written_and_read(t
     found += tail.read_all()
     assert messages(found) == texts
     assert tail.skipped == sum(bool(one.strip()) for one in noise if decode(one) is None)
+
+
+def test_that_a_terabyte_of_nothing_is_passed_over_at_once(path):
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+        file.seek(1 << 40)
+        file.write(b"\n" + encode(Log(message="after")))
+    tail = Tail(path)
+    assert messages(tail.read_all()) == ["after"]
+    assert tail.skipped == 1

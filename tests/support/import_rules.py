@@ -24,11 +24,15 @@ ROOMS: Mapping[str, frozenset[str]] = {
     "interrupts": frozenset(),
     "image_folders": frozenset({"plan"}),
     "output_files": frozenset(),
+    "regular_files": frozenset(),
     "__init__": frozenset(),
 }
 # What every room may use: the version, the place of the bundled files, how to start a process of ours, Ctrl+C, what a
-# folder of images is, and how a file is written that a person asked for.
-COMMON = frozenset({"__init__", "resource_files", "own_processes", "interrupts", "image_folders", "output_files"})
+# folder of images is, how a file is written that a person asked for, and how one is opened that anybody may have put
+# there.
+COMMON = frozenset(
+    {"__init__", "resource_files", "own_processes", "interrupts", "image_folders", "output_files", "regular_files"}
+)
 # What the run directory holds, and nothing of those who start, follow or list runs.
 TRAINER_USES_OF_RUNS = frozenset(
     {
@@ -106,12 +110,22 @@ def _read(package: Path, files: tuple[tuple[Path, int], ...]) -> tuple[Import, .
 def _imports_of(package: Path, files: list[Path]) -> Iterator[Import]:
     for path in files:
         parts = path.relative_to(package).parts
-        tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+        tree = parsed(path)
         in_functions = _lines_in_functions(tree)
         for node in ast.walk(tree):
             for module in _modules(node, package, parts):
                 line = getattr(node, "lineno", 0)
                 yield Import(parts, line, module, line in in_functions)
+
+
+def parsed(path: Path) -> ast.Module:
+    """The source of a file, parsed once for all rules."""
+    return _parsed(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(path: Path, _changed: int) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
 def _modules(node: ast.AST, package: Path, parts: tuple[str, ...]) -> list[str]:

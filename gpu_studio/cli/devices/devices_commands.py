@@ -104,7 +104,7 @@ def _go_on(chosen: argparse.Namespace) -> int:
 
 def _recorder(path: Path) -> Recorder:
     try:
-        return Recorder(path)
+        return Recorder(path, follow=True)
     except BeingRecordedError as error:
         raise RefusedError(f"{error}: record into another file") from error
 

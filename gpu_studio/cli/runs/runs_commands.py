@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections import deque
+import io
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from gpu_studio.cli import exit_codes
 from gpu_studio.cli.output import note, say, say_json, say_table
@@ -19,8 +19,10 @@ from gpu_studio.cli.train.following import follow
 from gpu_studio.cli.train.interrupts import LeaveRun
 from gpu_studio.cli.train.sinks import sink_for
 from gpu_studio.interrupts import counted_interrupts
+from gpu_studio.regular_files import opened
 from gpu_studio.runs.catalogue import list_runs, restore
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.files import last_lines
 from gpu_studio.runs.finding import deleted, find
 from gpu_studio.runs.labels import Labels, read_labels
 from gpu_studio.runs.paths import runs_dir
@@ -32,6 +34,9 @@ from gpu_studio.runs.wording import energy as watt_hours
 _HEADINGS = ("#", "RUN", "STATE", "EPOCH", "BEST", "TIME", "NAME")
 _READING = frozenset({"show", "log", "placement"})
 """What changes nothing in the folder of a run, and so can be done to one that is kept elsewhere."""
+
+_LAST_BYTES: Final = 64 * 1024 * 1024
+"""So far back the last lines of a log are looked for, and no line of it is longer."""
 
 
 def runs(chosen: argparse.Namespace) -> int:
@@ -62,6 +67,9 @@ def _list(chosen: argparse.Namespace) -> int:
         columns = [_HEADINGS, *(_row(*each) for each in zip(found, labels, strict=True))]
         more = list(_more_columns(found, labels, energy=chosen.energy))
         say_table([(*row, *(column[place] for column in more)) for place, row in enumerate(columns)])
+        for summary in found:
+            if summary.problem:
+                note(f"{summary.id} cannot be read: {summary.problem}.")
     return exit_codes.OK
 
 
@@ -69,7 +77,7 @@ def _row(summary: Summary, labels: Labels) -> tuple[str, ...]:
     best = f"{summary.best.metric} {metric(summary.best.value)}" if summary.best else ""
     epochs = f"{summary.epoch}/{summary.epochs_total}" if summary.epochs_total else ""
     name = labels.name or summary.plan
-    return str(summary.number or ""), summary.id, summary.state, epochs, best, duration(summary.seconds), name
+    return str(summary.number or ""), summary.id, summary.standing, epochs, best, duration(summary.seconds), name
 
 
 def _more_columns(found: list[Summary], labels: list[Labels], *, energy: bool) -> Iterator[list[str]]:
@@ -104,7 +112,7 @@ def _document(summary: Summary) -> dict[str, Any]:
         "number": summary.number,
         "directory": str(summary.directory.path),
         "plan": summary.plan,
-        "state": summary.state,
+        "state": summary.standing,
         "reason": summary.reason,
         "created": summary.created,
         "seconds": summary.seconds,
@@ -134,9 +142,13 @@ def _attach(run: RunDirectory, chosen: argparse.Namespace) -> int:
 
 
 def _log(run: RunDirectory, chosen: argparse.Namespace) -> int:
+    if chosen.tail is not None:
+        for last in last_lines(run.log_file, _LAST_BYTES)[-chosen.tail :] if chosen.tail else ():
+            say(last.decode("utf-8", "replace"))
+        return exit_codes.OK
     # A line at a time: user code may have printed more than there is memory for.
-    with run.log_file.open(encoding="utf-8", errors="replace") as file:
-        for line in file if chosen.tail is None else deque(file, maxlen=chosen.tail):
+    with io.TextIOWrapper(opened(run.log_file), encoding="utf-8", errors="replace") as log:
+        while line := log.readline(_LAST_BYTES):
             say(line.rstrip("\n"))
     return exit_codes.OK
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from gpu_studio.hardware import samples
+from gpu_studio.hardware.accounting import lines_of
 from gpu_studio.hardware.samples import AnySample, Fast, SampleError
 from gpu_studio.hardware.words import SimulationError
 
@@ -21,15 +22,14 @@ _LOOKED_AT = (samples.Fast, samples.Slow, samples.Pcie, samples.Processes, sampl
 def recorded(path: Path) -> Iterator[AnySample]:
     """The samples of a recording; a cut line is passed over. Raises SimulationError for what is no recording."""
     found = False
-    with path.open("rb") as file:
-        for line in file:
-            try:
-                sample = samples.decode(line)
-            except SampleError:
-                continue
-            if sample is not None:
-                found = True
-                yield sample
+    for line in lines_of(path, follow=True):
+        try:
+            sample = samples.decode(line)
+        except SampleError:
+            continue
+        if sample is not None:
+            found = True
+            yield sample
     if not found:
         raise SimulationError(f"{path} is no recording: make one with `gpu-studio devices --record FILE`")
 

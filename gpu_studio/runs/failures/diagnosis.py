@@ -21,7 +21,7 @@ from gpu_studio.runs.failures.evidence import (
 from gpu_studio.runs.failures.explanation import DMESG, DRIVER, SMALLER
 from gpu_studio.runs.failures.explanation import Explanation as Explanation
 from gpu_studio.runs.failures.failure_texts import NO_ROOM_TO_LOAD, ROOM_TO_LOAD
-from gpu_studio.runs.files import last_lines
+from gpu_studio.runs.files import last_lines_if_any
 from gpu_studio.runs.state import state_of, terminal_event
 
 _LAST_BYTES = 64 * 1024
@@ -180,4 +180,4 @@ def _go_on(run: RunDirectory) -> tuple[str, ...]:
 
 
 def _end_of_log(run: RunDirectory) -> str:
-    return b"\n".join(last_lines(run.log_file, _LAST_BYTES)).decode("utf-8", "replace")
+    return b"\n".join(last_lines_if_any(run.log_file, _LAST_BYTES)).decode("utf-8", "replace")

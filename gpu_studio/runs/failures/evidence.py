@@ -21,7 +21,7 @@ from gpu_studio.runs.failures.failure_mends import against_want_of_memory
 from gpu_studio.runs.failures.failure_texts import layer_of, refusal_in
 from gpu_studio.runs.failures.full_disk import ADVICE
 from gpu_studio.runs.failures.lost_device import lost_device_in
-from gpu_studio.runs.files import last_lines
+from gpu_studio.runs.files import last_lines_if_any
 from gpu_studio.runs.reading.lines import LineTail
 
 _HAPPENED = b'{"sample":"happened"'
@@ -88,7 +88,7 @@ def card_failed(run: RunDirectory, log: str) -> Explanation | None:
 
 def told_by_driver(run: RunDirectory) -> str:
     """What the driver told of a card last while the run was recorded, as a sentence; empty if it told of nothing."""
-    for line in reversed(last_lines(run.hardware_file, _RECORDING_BYTES)):
+    for line in reversed(last_lines_if_any(run.hardware_file, _RECORDING_BYTES)):
         if line.startswith(_HAPPENED):
             with suppress(samples.SampleError):
                 sample = samples.decode(line)

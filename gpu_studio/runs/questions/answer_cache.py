@@ -13,9 +13,10 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from gpu_studio import __version__
-from gpu_studio.runs.files import make_private_directory, write_private
+from gpu_studio.runs.files import make_private_directory, read_json, write_private
 
 FORMAT = 1
+_LARGEST = 64 * 1024 * 1024
 MOST_KEPT = 32
 """Answers kept of each question."""
 VARIABLES = ("CUDA", "KERAS", "LD_LIBRARY_PATH", "LD_PRELOAD", "NCCL", "NVIDIA", "PYTHONPATH", "TF", "XLA")
@@ -49,8 +50,8 @@ def content(question: str, command: Sequence[str], environment: Mapping[str, str
 def look_up(key: Mapping[str, Any]) -> dict[str, Any] | None:
     """The answer that was kept for this content; None if there is none, or none that can be read."""
     try:
-        kept = json.loads(_file(key).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        kept = read_json(_file(key), json.loads, _LARGEST)
+    except OSError:
         return None
     # The content is kept beside the answer, so that two contents of one name are told apart.
     if not isinstance(kept, dict) or kept.get("content") != json.loads(json.dumps(key)):

@@ -18,9 +18,11 @@ import msgspec
 
 from gpu_studio import plan as plans
 from gpu_studio.plan import Plan, PlanError
+from gpu_studio.plan.files import LARGEST_BYTES
+from gpu_studio.regular_files import read_text
 from gpu_studio.runs import lock
 from gpu_studio.runs.directory import slug
-from gpu_studio.runs.files import make_private_directory, write_private
+from gpu_studio.runs.files import make_private_directory, read_json, write_private
 from gpu_studio.runs.inheritance import Resume
 from gpu_studio.runs.queueing.queue_entry import HELD_BY_HAND, Entry, Removed, Wait
 from gpu_studio.runs.relocation import with_absolute_files
@@ -126,7 +128,7 @@ class Queue:
         with self.editing():
             order = [each.id for each in self.entries()]
             entry = self._there(name)
-            text = self._plan_file(name).read_text(encoding="utf-8")
+            text = read_text(self._plan_file(name), LARGEST_BYTES)
             self._drop(name)
             return Removed(entry, text, order.index(name))
 
@@ -239,6 +241,6 @@ def _id_of(path: Path) -> str:
 
 def _read(path: Path, kind: Any) -> Any:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return read_json(path, msgspec.json.Decoder(kind).decode)
+    except OSError:
         return None

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import msgspec
 
+from gpu_studio.regular_files import read_text
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.files import write_private
 
+_LONGEST_ID = 1024
 HELD_BY_HAND = "held by hand"
 FORSAKEN = "waits: nobody works the queue"
 """The state of what may start while no process is there to start it."""
@@ -65,6 +67,6 @@ def note_in(run: RunDirectory, entry: str) -> None:
 def noted_in(run: RunDirectory) -> str:
     """Which entry of the queue a run came of; empty if it was started by hand."""
     try:
-        return run.queued_file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
+        return read_text(run.queued_file, _LONGEST_ID).strip()
+    except OSError:
         return ""

@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 from gpu_studio.own_processes import module_command, module_environment
-from gpu_studio.runs.files import make_private_directory, open_private
+from gpu_studio.regular_files import open_regular
+from gpu_studio.runs.files import make_private_directory
 from gpu_studio.runs.queueing.queue import Queue
 
 LOG = "runner.log"
@@ -23,7 +24,7 @@ def ensure_runner(runs: Path) -> subprocess.Popen[bytes] | None:
     if queue.has_runner or not queue.startable():
         return None
     make_private_directory(queue.folder)
-    log = open_private(queue.folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    log = open_regular(queue.folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         return subprocess.Popen(
             [*module_command("gpu_studio"), "--runs-dir", str(runs), "queue", "run"],

@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from gpu_studio.regular_files import opened
 from gpu_studio.runs.events import AnyEvent, Failed, Finished, State, StateChanged, Steps, decode
 from gpu_studio.runs.reading.bookmarks import Bookmark
 from gpu_studio.runs.reading.history import History
@@ -54,7 +55,7 @@ class Glimpse:
         if place is None or self._bytes > _MOST_BYTES:
             return False
         offset, length = place
-        with self._path.open("rb", buffering=0) as file:
+        with opened(self._path) as file:
             self._seen[offset] = self._events_at(file.fileno(), offset, length)
         return True
 

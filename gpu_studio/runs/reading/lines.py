@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from gpu_studio.regular_files import open_regular
+
 READ_LIMIT = 1024 * 1024
 LONGEST_LINE = 64 * 1024 * 1024
 
@@ -57,10 +59,12 @@ class LineTail:
     def _next_bytes(self, limit: int) -> bytes:
         self.waiting = False
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = open_regular(self.path)
         except (FileNotFoundError, NotADirectoryError):
             return b""
         try:
+            if self._passing:
+                self.offset = _next_data(descriptor, self.offset)
             chunk = os.pread(descriptor, limit, self.offset)
             self.offset += len(chunk)
             self.size = os.fstat(descriptor).st_size
@@ -76,3 +80,19 @@ class LineTail:
         if self._cut_length > LONGEST_LINE:
             self._cut, self._cut_length, self._passing = [], 0, True
             self.overlong += 1
+
+
+def _next_data(descriptor: int, offset: int) -> int:
+    """Where the next byte that was ever written stands: a file can be a terabyte long and hold next to nothing."""
+    try:
+        return os.lseek(descriptor, offset, os.SEEK_DATA)
+    except OSError:  # none is left, or the file system does not know
+        end = os.fstat(descriptor).st_size
+        return end if _is_hole(descriptor, offset) else offset
+
+
+def _is_hole(descriptor: int, offset: int) -> bool:
+    try:
+        return os.lseek(descriptor, offset, os.SEEK_HOLE) == offset
+    except OSError:
+        return False

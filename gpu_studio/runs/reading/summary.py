@@ -33,7 +33,8 @@ class Summary:
     `best` is the best epoch by the metric that says most: a validation accuracy, else the validation loss, else any.
     `curve` holds that metric of each epoch, `losses` the validation loss, else the loss; `peaks` the peak bytes of each
     device. `model` is the name of the built model, empty before there is one, `devices` what TensorFlow saw. `number`
-    tells the run from the others of its folder.
+    tells the run from the others of its folder. `problem` says why the run cannot be read, where it cannot: then
+    nothing else is known, and `state` is `lost`.
     """
 
     directory: RunDirectory
@@ -55,6 +56,12 @@ class Summary:
     model: str = ""
     devices: Devices | None = None
     number: int | None = None
+    problem: str = ""
+
+    @property
+    def standing(self) -> str:
+        """The state as a word; `unreadable` where it is not known."""
+        return "unreadable" if self.problem else self.state
 
     @property
     def id(self) -> str:
@@ -85,6 +92,38 @@ class Summary:
 def summarise(run: RunDirectory) -> Summary:
     """Read `run` for a list. Raises OSError if its files cannot be read."""
     return Skimmer(run).summary()
+
+
+def unreadable(run: RunDirectory, error: Exception) -> Summary:
+    """The summary of a run of which nothing can be read, for this reason."""
+    try:
+        created = created_at(run)
+    except OSError:
+        created = 0.0
+    return Summary(
+        directory=run,
+        plan=run.id,
+        state="lost",
+        reason=(problem := _in_words(error)),
+        created=created,
+        seconds=None,
+        epoch=0,
+        epochs_total=None,
+        step=0,
+        steps_total=None,
+        best=None,
+        curve=(),
+        peaks={},
+        strategy="",
+        resumed_from=None,
+        problem=problem,
+    )
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return f"{type(error).__name__}: {error}"
 
 
 class Skimmer:

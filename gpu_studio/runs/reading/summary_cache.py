@@ -12,7 +12,7 @@ import msgspec
 from platformdirs import user_cache_path
 
 from gpu_studio import __version__
-from gpu_studio.runs.files import make_private_directory, write_private
+from gpu_studio.runs.files import make_private_directory, read_json, write_private
 from gpu_studio.runs.reading.summary import Summary
 
 WORTH_BYTES: Final = 8 * 1024 * 1024
@@ -20,6 +20,7 @@ WORTH_BYTES: Final = 8 * 1024 * 1024
 Version = tuple[int, int]
 """Size in bytes and time of the last change, in nanoseconds, of the events of a run: one that has ended keeps both."""
 Known = dict[str, tuple[Version, Summary]]
+_LARGEST: Final = 256 * 1024 * 1024
 _FORMAT: Final = 2
 
 
@@ -34,8 +35,8 @@ class _Kept(msgspec.Struct):
 def load(runs: Path) -> Known:
     """What is kept of the runs in this folder; nothing if that cannot be read, or another version wrote it."""
     try:
-        kept = _decoder.decode(_file(runs).read_bytes())
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, ValueError):
+        kept = read_json(_file(runs), _decoder.decode, _LARGEST)
+    except OSError:
         return {}
     if kept.written_by != _writer() or kept.folder != str(runs):
         return {}

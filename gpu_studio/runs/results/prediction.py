@@ -7,7 +7,7 @@ from contextlib import suppress
 import msgspec
 
 from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.files import write_private
+from gpu_studio.runs.files import read_json, write_private
 
 
 class Prediction(msgspec.Struct, kw_only=True, frozen=True):
@@ -35,7 +35,7 @@ def write(run: RunDirectory, prediction: Prediction) -> None:
 def read(run: RunDirectory) -> Prediction | None:
     """Return what was predicted of `run`; None if nothing was, or it cannot be made out."""
     try:
-        found = _decoder.decode(run.prediction_file.read_bytes())
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        found = read_json(run.prediction_file, _decoder.decode)
+    except OSError:
         return None
     return None if found.empty else found

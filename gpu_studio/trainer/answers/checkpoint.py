@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpu_studio import plan as plans
+from gpu_studio.regular_files import opened
 from gpu_studio.runs.checkpoints import WEIGHTS_FILE
 from gpu_studio.trainer.environment import settle
 from gpu_studio.trainer.errors import TrainerError
@@ -88,7 +89,7 @@ def in_words(answer: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def _read(checkpoint: Path, names: list[str]) -> dict[str, np.ndarray]:
     """These arrays, and not the optimizer's, which are larger."""
     try:
-        with np.load(checkpoint / WEIGHTS_FILE, allow_pickle=False) as archive:
+        with opened(checkpoint / WEIGHTS_FILE) as file, np.load(file, allow_pickle=False) as archive:
             missing = [name for name in names if name not in archive.files]
             if missing:
                 raise _lacking(checkpoint, missing[0])

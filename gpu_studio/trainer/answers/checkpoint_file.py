@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from gpu_studio.regular_files import open_regular
 from gpu_studio.trainer.answers.checkpoint import Answer, Progress, in_words, rebuilt
 from gpu_studio.trainer.answers.modesty import be_modest
 from gpu_studio.trainer.errors import TrainerError
@@ -30,7 +31,7 @@ def write(model: Any, path: Path) -> int:
     """Save `model` in the new file `path`, 0600, and have it on the disk; its size in bytes. Raises TrainerError."""
     try:
         # Made before Keras opens it, so that it is nobody else's to read at any time.
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        descriptor = open_regular(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         try:
             model.save(path)
             os.fsync(descriptor)

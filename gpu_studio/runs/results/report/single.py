@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpu_studio.hardware.card_account import CardTotals
+from gpu_studio.plan.files import LARGEST_BYTES
+from gpu_studio.regular_files import read_text
 from gpu_studio.runs.results.evaluations import Evaluation
 from gpu_studio.runs.results.report import run_charts, times
 from gpu_studio.runs.results.report.elements import Tile, figure, folded, listed, pair, section, table, tiles
@@ -167,7 +169,7 @@ def _evaluated(found: Evaluation | None) -> str:
 
 def _plan(run: RunFigures) -> Markup | None:
     try:
-        text = run.summary.directory.plan_file.read_text(encoding="utf-8", errors="replace")
+        text = read_text(run.summary.directory.plan_file, LARGEST_BYTES)
     except OSError:
         return None
     return tag("pre", text[:_MOST_PLAN] + ("\n…" if len(text) > _MOST_PLAN else ""))

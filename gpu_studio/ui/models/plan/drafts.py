@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from gpu_studio.runs.files import make_private_directory, write_private
+from gpu_studio.runs.files import make_private_directory, read_json, write_private
 
 SUFFIX = ".draft.json"
 _LARGEST = 8 * 1024 * 1024
@@ -31,6 +31,9 @@ class Draft(msgspec.Struct, frozen=True):
     text: str
     base: str
     time: float
+
+
+_decoder = msgspec.json.Decoder(Draft)
 
 
 class Drafts:
@@ -84,8 +87,6 @@ def made(key: str, path: Path | None, name: str, text: str, base: str) -> Draft:
 
 def _read(file: Path) -> Draft | None:
     try:
-        if not file.is_file() or file.stat().st_size > _LARGEST:
-            return None
-        return msgspec.json.decode(file.read_bytes(), type=Draft)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return read_json(file, _decoder.decode, _LARGEST)
+    except OSError:
         return None

@@ -11,6 +11,7 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 from gpu_studio import plan as plans
 from gpu_studio.plan import Plan
 from gpu_studio.plan.files import LARGEST_BYTES
+from gpu_studio.regular_files import read_regular
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +221,6 @@ def folder_of(path: Path | None) -> Path:
 def text_of(path: Path) -> str | None:
     """What a plan file holds; None where there is none, or none that can be read as text."""
     try:
-        if not path.is_file() or path.stat().st_size > LARGEST_BYTES:
-            return None
-        return path.read_text(encoding="utf-8")
+        return read_regular(path, LARGEST_BYTES, follow=True).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return None

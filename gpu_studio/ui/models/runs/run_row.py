@@ -58,4 +58,4 @@ class RunRow:
             ending = summary.reason
         else:
             ending = "" if summary.live else _ENDINGS.get(summary.reason, "")
-        return f"{summary.state} · {ending}" if ending else summary.state
+        return f"{summary.standing} · {ending}" if ending else summary.standing

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Final
 
+from gpu_studio.regular_files import open_regular
 from gpu_studio.runs.reading.history import Level
 from gpu_studio.ui.models import figures
 
@@ -38,7 +39,7 @@ class OutputLog:
     def new(self) -> list[str]:
         """The complete lines that have come since the last time, at most 16 KiB of them."""
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = open_regular(self.path)
         except FileNotFoundError:
             return []
         except OSError as error:

@@ -9,6 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPlainTextEdit, QWidget
 
+from gpu_studio.plan.files import LARGEST_BYTES
+from gpu_studio.regular_files import read_text
 from gpu_studio.runs.results.run_figures import RunFigures
 from gpu_studio.ui.action_set import ActionSet
 from gpu_studio.ui.models.runs.run_row import RunRow
@@ -167,6 +169,6 @@ def _section(title: str) -> Label:
 
 def _plan_text(row: RunRow) -> str:
     try:
-        return row.summary.directory.plan_file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        return read_text(row.summary.directory.plan_file, LARGEST_BYTES)
+    except OSError:
         return ""
