@@ -30,6 +30,11 @@ def load(path: Path) -> Plan:
     return loads(_text_of(path, source), source)
 
 
+def read_text(path: Path) -> str:
+    """The text of a plan file, whether it is a plan or not. Raises PlanError for what cannot be read as text."""
+    return _text_of(path, printable(str(path)))
+
+
 def loads(text: str, source: str = "plan") -> Plan:
     """The plan in a text of TOML; `source` names the text in messages. Raises PlanError as `load` does."""
     if not text.strip():

@@ -18,6 +18,7 @@ from gpu_studio.ui.control.code_consent import CodeConsent
 from gpu_studio.ui.control.plan_files import PlanFiles
 from gpu_studio.ui.control.queue_control import QueueControl
 from gpu_studio.ui.control.quitting import Quitting
+from gpu_studio.ui.control.repairs import Repairs
 from gpu_studio.ui.control.run_control import RunControl, live_run
 from gpu_studio.ui.control.run_ends import RunEnds
 from gpu_studio.ui.control.run_plans import RunPlans
@@ -193,6 +194,7 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         self.state = WindowState(self)
         self.plan_files.failed.connect(lambda text: self.notice.say(text, "bad"))
+        self.repairs: Repairs = Repairs(self)
         self.plan_files.opened.connect(lambda: self.show_page("plan"))
         self.plan_files.compared.connect(self._compare)
         self.plan_files.disk.told.connect(self.notice.say)

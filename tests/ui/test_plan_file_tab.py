@@ -21,8 +21,8 @@ def view(plan: Plan = PLAN, written: str = "", stored: Plan | None = None) -> Pl
 
 
 @pytest.fixture
-def tab(qtbot) -> FileTab:
-    made = FileTab(QAction("Copy"))
+def tab(qtbot, theme) -> FileTab:
+    made = FileTab(QAction("Copy"), theme)
     qtbot.addWidget(made)
     made.show()
     return made

@@ -43,7 +43,7 @@ FILE: tuple[ActionSpec, ...] = (
         "File",
         "Save plan",
         "Write the plan to its file",
-        lambda window: window.plan_files.save(),
+        lambda window: window.repairs.save(),
         "Ctrl+S",
         "save",
         1,

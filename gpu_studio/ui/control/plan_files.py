@@ -29,13 +29,15 @@ MOST_RECENT = 8
 class PlanFiles(QObject):
     """What happens to the document's files. `opened` fires when a plan was opened, `failed(text)` when one was not.
 
-    `restored(draft)` fires when it was opened with changes that are in no file, and `compared(path, plan)` has a plan
-    that the open one shall be held against.
+    `broken(path, PlanError)` brings a file that holds no plan that can be used, `restored(draft)` fires when one was
+    opened with changes that are in no file, and `compared(path, plan)` has a plan that the open one shall be held
+    against.
     """
 
     opened = Signal()
     restored = Signal(object)
     failed = Signal(str)
+    broken = Signal(object, object)
     recent_changed = Signal()
     compared = Signal(object, object)
 
@@ -118,8 +120,18 @@ class PlanFiles(QObject):
             then()
 
     def change_to(self, path: Path) -> None:
-        """Open the plan in a file, after having asked about changes that are in no file."""
-        self.leave(lambda: self.open(path))
+        """Open the plan in a file, after having asked about changes that are in no file.
+
+        Nobody is asked to leave the open plan for one that cannot be opened.
+        """
+        path = path.absolute()
+        try:
+            if self.drafts.of(path) is None:
+                plans.load(path)
+        except PlanError as error:
+            self.broken.emit(path, error)
+        else:
+            self.leave(lambda: self.open(path))
 
     def open(self, path: Path) -> bool:
         """Open the plan in a file; if it cannot be, say why, and keep what is open. Returns whether it was opened."""
@@ -129,7 +141,7 @@ class PlanFiles(QObject):
         try:
             self._document.open(path)
         except PlanError as error:
-            self.failed.emit(str(error))
+            self.broken.emit(path, error)
             return False
         self._note(path)
         self.opened.emit()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QAction, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QSizePolicy, QVBoxLayout, QWidget
 
@@ -31,6 +32,9 @@ from gpu_studio.ui.widgets.button import ActionButton, Button, PrimaryButton
 from gpu_studio.ui.widgets.card import Card
 from gpu_studio.ui.widgets.labels import Paragraph
 from gpu_studio.ui.widgets.page import GAP, Page
+
+if TYPE_CHECKING:
+    from gpu_studio.ui.pages.plan.repair_pane import RepairPane
 
 WAITING = "Looking at this machine's devices. A plan of your own can be opened meanwhile."
 
@@ -66,7 +70,12 @@ class PlanName(QLineEdit):
 
 
 class PlanPage(Page):
-    """Shows the document's plan, and makes undoable steps of the document from what a person changes."""
+    """Shows the document's plan, and makes undoable steps of the document from what a person changes.
+
+    `repaired(path, read, text, opens)` brings the text of a file that could not be used, as a person has mended it.
+    """
+
+    repaired = Signal(object, str, str, bool)
 
     def __init__(
         self,
@@ -88,6 +97,7 @@ class PlanPage(Page):
         self._facts = facts
         self._checkup = checkup
         self._actions = actions
+        self.mending: RepairPane | None = None
         self.devices = DevicesCard(theme)
         self.training = TrainingCard(theme)
         self.distribution = DistributionCard(theme)
@@ -103,6 +113,20 @@ class PlanPage(Page):
     def compare(self, path: Path, plan: Plan) -> None:
         """Show how the open plan differs from that of another file."""
         self.workspace.open("Changes").compare(path, plan)  # type: ignore[attr-defined]
+
+    def repair(self, path: Path, text: str) -> None:
+        """Show the text of a plan file that cannot be used, to be mended."""
+        tab = self.workspace.open("File")
+        if self.mending is None:
+            pane: RepairPane = tab.mending  # type: ignore[attr-defined]
+            pane.wanted.connect(self.repaired)
+            self.mending = pane
+        tab.repair(path, text)  # type: ignore[attr-defined]
+
+    @property
+    def is_mending(self) -> bool:
+        """Whether a file that cannot be used is being mended in front of the person."""
+        return self.mending is not None and self.mending.isVisible()
 
     @property
     def step_seconds(self) -> float | None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu_studio.plan import Plan, PlanError, dumps, loads
 from gpu_studio.ui.models.plan.plan_view import Change, PlanView
+from gpu_studio.ui.pages.plan.repair_pane import BLOCK_END, RepairPane
 from gpu_studio.ui.theme.fonts import font
+from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.button import ActionButton
 from gpu_studio.ui.widgets.labels import Label, Paragraph
 
 FIELD = "file"
 HIGHEST_PROBLEMS = 88
-BLOCK_END = "\u2029"
-"""What Qt ends a line with."""
 _ESCAPED = {letter: f"\\u{ord(letter):04X}" for letter in (BLOCK_END, "\ufdd0", "\ufdd1")}
 """What Qt would take for the end of a line, as TOML writes it in a text."""
 
@@ -24,14 +26,17 @@ _ESCAPED = {letter: f"\\u{ord(letter):04X}" for letter in (BLOCK_END, "\ufdd0", 
 class FileTab(QWidget):
     """A person's own way of writing a plan stays as it is, comments too, until the plan is changed elsewhere.
 
-    A text that is no plan changes nothing, and what is wrong with it is said under it.
+    A text that is no plan changes nothing, and what is wrong with it is said under it. A file that cannot be opened is
+    mended here too, in the `mending` pane, while the open plan stays as it is.
     """
 
     edited = Signal(object)
 
-    def __init__(self, copy: QAction, parent: QWidget | None = None) -> None:
+    def __init__(self, copy: QAction, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._plan: Plan | None = None
+        self._path: Path | None = None
+        self.mending = RepairPane(theme)
         self._words = Label("", "muted")
         self._problems = Paragraph()
         self._problems.setMaximumHeight(HIGHEST_PROBLEMS)
@@ -54,10 +59,19 @@ class FileTab(QWidget):
 
     def show_view(self, view: PlanView) -> None:
         """Show the plan's text, unless what stands there says the same."""
+        # Another plan is opened instead of the one that could not be.
+        if view.path != self._path and self.mending.path is not None and not self.mending.changed:
+            self.mending.close_file()
+        self._path = view.path
         if view.plan != self._plan:
             self._plan = view.plan
             self._write(view.text() or dumps(view.plan))
         self._say("")
+
+    def repair(self, path: Path, text: str) -> None:
+        """Show the text of a file that cannot be used, to be mended."""
+        self._pages.setCurrentWidget(self.mending)
+        self.mending.show_file(path, text)
 
     def _write(self, text: str) -> None:
         place = self.text.verticalScrollBar().value()
@@ -85,7 +99,8 @@ class FileTab(QWidget):
         self._problems.setVisible(bool(wrong))
 
     def _lay_out(self, copy: QAction) -> None:
-        row, column = QHBoxLayout(), QVBoxLayout(self)
+        plain = QWidget()
+        row, column = QHBoxLayout(), QVBoxLayout(plain)
         row.addWidget(self._words, 1)
         row.addWidget(ActionButton(copy, "quiet", text="Copy", small=True))
         column.setContentsMargins(GRID // 2, 0, 0, 0)
@@ -93,3 +108,10 @@ class FileTab(QWidget):
         column.addLayout(row)
         column.addWidget(self.text, 1)
         column.addWidget(self._problems)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(plain)
+        self._pages.addWidget(self.mending)
+        self.mending.left.connect(lambda: self._pages.setCurrentWidget(plain))
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(self._pages)

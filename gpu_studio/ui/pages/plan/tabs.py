@@ -36,7 +36,7 @@ def add_tabs(
     strategy = _with_facts(lambda: _strategy(theme, checkup), facts)
     workspace.add("Strategy", strategy, "How the work is spread over the devices")
     workspace.add("Layers", _with_facts(lambda: _layers(theme, runs), facts), "Which layer runs on which device")
-    workspace.add("File", lambda: _file(actions), "The plan as the text of its file")
+    workspace.add("File", lambda: _file(actions, theme), "The plan as the text of its file")
     workspace.add("Changes", lambda: _changes(actions), "What is different from the plan's file, or another plan")
 
 
@@ -87,10 +87,10 @@ def _layers(theme: ThemeManager, runs: Path | None) -> QWidget:
     return LayersTab(theme, runs=runs)
 
 
-def _file(actions: ActionSet) -> QWidget:
+def _file(actions: ActionSet, theme: ThemeManager) -> QWidget:
     from gpu_studio.ui.pages.plan.file_tab import FileTab
 
-    return FileTab(actions["copy_plan"])
+    return FileTab(actions["copy_plan"], theme)
 
 
 def _changes(actions: ActionSet) -> QWidget:

@@ -1,0 +1,123 @@
+"""A plan file that cannot be used opens for repair: its text, with what is wrong at its lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from edited_part import click
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QTextCursor
+
+from gpu_studio.plan import Plan, load, save
+from gpu_studio.ui.main_window import MainWindow
+from gpu_studio.ui.models.plan.edits.training import set_training
+from gpu_studio.ui.widgets.asking.question import Question
+
+CTRL = Qt.KeyboardModifier.ControlModifier
+WRONG = 'name = "mended" # mine\n\n[training]\nepoch = 3\nseed = "one"\n'
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    path = tmp_path / "wrong.plan.toml"
+    path.write_text(WRONG)
+    return path
+
+
+@pytest.fixture
+def pane(window: MainWindow, wrong: Path) -> Any:
+    window.plan_files.change_to(wrong)
+    return window.plan_page.mending
+
+
+def write_over(pane: Any, old: str, new: str) -> None:
+    cursor: QTextCursor = pane.text.document().find(old)
+    cursor.insertText(new)
+
+
+def test_that_its_text_is_shown_with_what_is_wrong_at_its_lines_and_the_open_plan_stays(
+    window: MainWindow, pane: Any, wrong: Path, qtbot
+) -> None:
+    assert window.plan_page.workspace.current == "File"
+    assert pane.isVisible()
+    assert pane.written == WRONG
+    told = [pane.list.item(row).text() for row in range(pane.list.count())]
+    assert told[0].startswith("line 4: training.epoch is ")
+    assert told[1].startswith("line 5: training.seed is ")
+    assert [mark.cursor.blockNumber() + 1 for mark in pane.text.extraSelections()] == [4, 5]
+    assert pane.text.textCursor().blockNumber() + 1 == 4
+    pane.list.setCurrentRow(1)
+    qtbot.keyClick(pane.list, Qt.Key.Key_Return)
+    assert pane.text.textCursor().blockNumber() + 1 == 5
+    assert window.document.plan.name == "digits on four logical CPUs"
+    assert window.document.path is None
+    qtbot.keyClick(pane, Qt.Key.Key_Escape)
+    assert not pane.isVisible()
+    assert wrong.read_text() == WRONG
+
+
+def test_that_it_is_opened_once_it_is_a_plan_and_keeps_what_a_person_wrote(
+    window: MainWindow, pane: Any, wrong: Path, qtbot
+) -> None:
+    write_over(pane, "epoch =", "epochs =")
+    assert not pane.open.isEnabled()
+    qtbot.keyClick(pane.text, Qt.Key.Key_S, CTRL)
+    assert "no plan yet" in window.notice.text
+    assert wrong.read_text() == WRONG
+    write_over(pane, '"one"', "1")
+    assert pane.list.isHidden()
+    qtbot.keyClick(pane.text, Qt.Key.Key_S, CTRL)
+    assert wrong.read_text() == WRONG.replace("epoch =", "epochs =").replace('"one"', "1")
+    assert window.document.path == wrong
+    assert window.document.plan == load(wrong)
+    assert not pane.isVisible()
+    assert "# mine" in window.plan_page.workspace.editor("File").written
+
+
+def test_that_what_is_no_plan_is_written_only_where_a_person_says_so(
+    window: MainWindow, pane: Any, wrong: Path, qtbot
+) -> None:
+    assert not pane.save.isEnabled()
+    write_over(pane, '"one"', "1")
+    qtbot.keyClick(pane, Qt.Key.Key_Escape)
+    (question,) = window.findChildren(Question)
+    click(qtbot, question.buttons["Cancel"])
+    assert pane.isVisible()
+    click(qtbot, pane.save)
+    assert wrong.read_text() == WRONG.replace('"one"', "1")
+    assert not pane.isVisible()
+    assert window.document.path is None
+
+
+def test_that_a_file_which_another_program_has_changed_meanwhile_is_not_written_over(
+    window: MainWindow, pane: Any, wrong: Path, qtbot
+) -> None:
+    write_over(pane, '"one"', "1")
+    wrong.write_text("theirs")
+    click(qtbot, pane.save)
+    assert wrong.read_text() == "theirs"
+    assert "another program has changed it" in window.notice.text
+    assert pane.isVisible()
+
+
+def test_that_nobody_is_asked_to_leave_his_changes_for_a_file_that_cannot_be_opened(
+    window: MainWindow, wrong: Path, tmp_path: Path
+) -> None:
+    window.document.replace(set_training(window.document.plan, epochs=99), "change epochs")
+    window.plan_files.change_to(wrong)
+    assert window.findChildren(Question) == []
+    assert window.plan_page.is_mending
+    assert window.document.plan.training.epochs == 99
+    window.plan_files.change_to(tmp_path / "none.plan.toml")
+    assert "missing" in window.notice.text
+    save(Plan(name="other"), tmp_path / "other.plan.toml")
+    window.plan_files.change_to(tmp_path / "other.plan.toml")
+    assert len(window.findChildren(Question)) == 1
+
+
+def test_that_a_broken_plan_which_the_window_is_started_with_opens_for_repair(open_window, wrong: Path, qtbot) -> None:
+    window: MainWindow = open_window(wrong)
+    qtbot.waitUntil(lambda: window.plan_page.is_mending)
+    assert window.plan_page.mending.written == WRONG
