@@ -10,36 +10,39 @@ from typing import Any
 from gpu_studio.hardware.host import host
 from gpu_studio.hardware.nvml import Unknown, cards
 from gpu_studio.hardware.pci import DEVICES, PciCard, bus_order
-from gpu_studio.hardware.source import Known, is_recording, open_source, simulated
+from gpu_studio.hardware.source import Known, Source, is_recording, open_source, simulated
 from gpu_studio.hardware.visibility import VARIABLE, left_visible, why_hidden
 from gpu_studio.hardware.words import SimulationError
 
 NONE_FOUND = "the NVIDIA driver finds no card in this machine"
 
 
-def probe(devices: Path = DEVICES, *, users: bool = False) -> dict[str, Any]:
+def probe(devices: Path = DEVICES, *, users: bool = False, source: Source | None = None) -> dict[str, Any]:
     """Everything that `gpu_studio.plan.Machine` holds; `devices` is where the kernel lists the PCI devices.
 
     What `$GPU_STUDIO_SIMULATE` names stands in for this machine's cards. Who uses the cards is told only if `users`
-    are asked for: that holds the driver up for longer than all the rest.
+    are asked for: that holds the driver up for longer than all the rest. `source` is another one than the usual.
     """
-    name = simulated()
+    name = simulated() if source is None else source.simulated
     try:
         if is_recording(name):
             from gpu_studio.hardware.simulated.recording import recorded_cards
 
             return _told(recorded_cards(Path(name)), name)
-        source = open_source(name, devices)
+        source = source or open_source(name, devices)
     except SimulationError as error:
         return _told(Unknown(str(error)), name)
     return _told(_all_cards(source.pci_cards(), _users_by(source.known) if users else None), name)
 
 
 def _users_by(known: Callable[[int], Known | None] | None) -> Callable[[Any], dict[str, Any]]:
-    # Imported only here: nobody else waits for what knows the host's processes.
-    from gpu_studio.hardware.card_users import users_of
+    def users(card: Any) -> dict[str, Any]:
+        # Imported only where there is a card: nobody else waits for what knows the host's processes.
+        from gpu_studio.hardware.card_users import users_of
 
-    return lambda card: {"users": users_of(card, known)}
+        return {"users": users_of(card, known)}
+
+    return users
 
 
 def _told(found: list[dict[str, Any]] | Unknown, name: str) -> dict[str, Any]:

@@ -68,19 +68,17 @@ def nothing_placed(plan: Plan, machine: Machine) -> Iterator[Caution]:
 
 
 def shared_hardware(plan: Plan, machine: Machine) -> Iterator[Caution]:
-    """Replicas that compute on the same physical device."""
+    """Replicas that compute on the same card."""
     devices = holding(plan, machine)
     if plan.distribution.strategy not in SPREADING or len(devices) < 2:
         return
-    if all(device.physical == CPU for device in devices):
-        text, why = "The logical CPUs share the same cores.", "they show how replicas work, but add no speed"
-    else:
-        cards = [device.physical for device in devices]
-        shared = sorted({card for card in cards if cards.count(card) > 1 and card != CPU})
-        if not shared:
-            return
-        text, why = f"Several replicas compute on {listed(shared)}.", "slices divide a card's memory, not its work"
-    yield Caution("shared hardware", text, f"One device is usually faster: {why}.", on_one(plan, machine))
+    # Nobody carves a CPU for speed: logical CPUs are for trying what replicas do, as the Plan page says beside them.
+    cards = [device.physical for device in devices if device.physical != CPU]
+    shared = [card for card in dict.fromkeys(cards) if cards.count(card) > 1]
+    if shared:
+        text = f"Several replicas compute on {listed(machine.title(card) for card in shared)}."
+        why = "One device is usually faster: slices divide a card's memory, not its work."
+        yield Caution("shared hardware", text, why, on_one(plan, machine))
 
 
 def mixed_kinds(plan: Plan, machine: Machine) -> Iterator[Caution]:
@@ -126,7 +124,7 @@ def more_than_free(plan: Plan, machine: Machine) -> Iterator[Caution]:
             continue
         carves = plan.devices.carve
         fitting = Carve(carve.device, equal_slices(carve.device, max(1, len(carve.slices_mib)), machine))
-        text = f"The slices of {card.device} take {total:,} MiB, and {card.free_mib:,} MiB are free now."
+        text = f"The slices of {card.title} take {total:,} MiB, and {card.free_mib:,} MiB are free now."
         why = "The slice that finds no room ends the run when it is first used."
         mend = changing("Share what is free", "devices", carve=(*carves[:index], fitting, *carves[index + 1 :]))
         yield Caution(f"more than free on {card.device}", text, why, mend)

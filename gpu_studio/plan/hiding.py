@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
-from gpu_studio.plan.logical import CPU, LogicalDevice, logical_devices, physical_name, replicas, visible_cards
+from gpu_studio.plan.logical import CPU, is_physical_name, logical_devices, physical_name, replicas, visible_cards
+from gpu_studio.plan.logical_names import followed
 from gpu_studio.plan.machine import UUID_PREFIX, Card, Machine
-from gpu_studio.plan.values import Distribution, Plan
+from gpu_studio.plan.values import Plan
 
 
 def idle_cards(plan: Plan, machine: Machine) -> tuple[str, ...]:
@@ -20,14 +20,31 @@ def idle_cards(plan: Plan, machine: Machine) -> tuple[str, ...]:
 
 
 def only_used(plan: Plan, machine: Machine) -> Plan:
-    """`plan` with the idle cards hidden; the logical devices that it names go by their new numbers."""
-    idle = set(idle_cards(plan, machine))
+    """`plan` with the idle cards hidden."""
+    return without(plan, machine, idle_cards(plan, machine))
+
+
+def without(plan: Plan, machine: Machine, cards: Iterable[str]) -> Plan:
+    """`plan` with these cards hidden; the logical devices that it names go by their new numbers.
+
+    While a card does not answer, CUDA may leave it out of its count: then the others are called by their UUIDs.
+    """
+    hidden = set(cards)
+    counts = not any(card.lost for card in machine.cards)
     shown = plan.devices.visible or tuple(card.device for card in machine.cards)
-    kept = tuple(name for name in shown if physical_name(name, machine) not in idle)
-    carve = tuple(each for each in plan.devices.carve if physical_name(each.device, machine) not in idle)
+    kept = tuple(name for name in shown if physical_name(name, machine) not in hidden)
+    carve = tuple(each for each in plan.devices.carve if physical_name(each.device, machine) not in hidden)
+    if not counts:
+        kept = tuple(by_uuid(name, machine) for name in kept)
+        carve = tuple(replace(each, device=by_uuid(each.device, machine)) for each in carve)
     changed = replace(plan, devices=replace(plan.devices, visible=kept or (CPU,), carve=carve))
-    names = _new_names(logical_devices(plan, machine), logical_devices(changed, machine))
-    return replace(changed, distribution=_renamed(plan.distribution, names))
+    return followed(plan, changed, machine)
+
+
+def by_uuid(device: str, machine: Machine) -> str:
+    """The card's UUID, where it is known and a plan can call it so; else the name as it stands."""
+    card = machine.card(device)
+    return card.uuid if card is not None and is_physical_name(card.uuid) else device
 
 
 def only_on(card: Card, plan: Plan) -> Plan:
@@ -42,27 +59,3 @@ def _used(plan: Plan, machine: Machine) -> set[str]:
     known = {device.name: device.physical for device in logical_devices(plan, machine)}
     named = (*replicas(plan, machine), plan.distribution.parameter_device or "")
     return {known[name] for name in named if name in known}
-
-
-def _new_names(before: Iterable[LogicalDevice], after: Iterable[LogicalDevice]) -> Mapping[str, str]:
-    """The new name of each logical device by its old one: the same slice of the same physical device."""
-    new = _by_physical(after)
-    return {
-        old: new[physical][number]
-        for physical, names in _by_physical(before).items()
-        for number, old in enumerate(names)
-        if physical in new
-    }
-
-
-def _by_physical(devices: Iterable[LogicalDevice]) -> Mapping[str, list[str]]:
-    names: defaultdict[str, list[str]] = defaultdict(list)
-    for device in devices:
-        names[device.physical].append(device.name)
-    return names
-
-
-def _renamed(chosen: Distribution, names: Mapping[str, str]) -> Distribution:
-    devices = tuple(names.get(name, name) for name in chosen.devices)
-    home = chosen.parameter_device
-    return replace(chosen, devices=devices, parameter_device=names.get(home, home) if home else None)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MIB = 1024 * 1024
+LITTLE_MIB, LITTLE_SHARE = 1024, 0.05
+"""So much of a card's memory, or such a share if that is more, a desktop may hold of a card that is free."""
+IDLE_PERCENT = 10
+"""A card that is free is busy for less of its time."""
 UUID_PREFIX = "GPU-"
 
 
@@ -64,6 +68,19 @@ class Card:
         return f"GPU {self.index}"
 
     @property
+    def answers(self) -> bool:
+        """Whether it can be asked now without waking it."""
+        return not self.lost and not self.asleep
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody works on it, as far as is known: no program of another user, little memory held, idle."""
+        others = any(user.user for user in self.users)
+        little = max(LITTLE_MIB, LITTLE_SHARE * (self.usable_mib or 0))
+        idle = (self.utilisation_percent or 0) < IDLE_PERCENT
+        return self.answers and not others and (self.used_mib or 0) <= little and idle
+
+    @property
     def usable_mib(self) -> int | None:
         """Memory that programs can have, in MiB; None if it is unknown."""
         return None if self.total_mib is None else max(0, self.total_mib - self.reserved_mib)
@@ -95,6 +112,11 @@ class Machine:
     why_no_cards: str = ""
     cpu_name: str = ""
     simulated: bool = False
+
+    def title(self, device: str) -> str:
+        """What a person calls the physical device that a plan calls so: `GPU 0`, `the CPU`."""
+        card = self.card(device)
+        return title_of(device) if card is None else card.title
 
     def card(self, device: str) -> Card | None:
         """The card that a plan calls `GPU:1` or by (the beginning of) its UUID; None if there is no such card.

@@ -1,4 +1,4 @@
-"""A first plan made for a machine: real digits, a small model, and every device that the machine has put to work."""
+"""A first plan made for a machine: real digits, a small model, and the device on which nobody is in anybody's way."""
 
 from __future__ import annotations
 
@@ -20,31 +20,59 @@ _NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8:
 
 
 def starter(machine: Machine) -> Plan:
-    """The starter plan: mirrored over the cards; over slices of the only card; or without cards over logical CPUs."""
-    awake = tuple(card for card in machine.cards if not card.asleep)
-    if not machine.cards:
-        return _on_cpus(min(max(machine.cpu_cores, 2), MOST_SLICES))
-    if len(awake) > 1:
-        return _on_cards(machine, awake)
-    return _on_one_card(machine, awake[0] if awake else machine.cards[0])
+    """The starter plan: on the one card with the most room, a free one if there is any; else over logical CPUs.
+
+    One device is what is fastest for a model of this size. Its memory grows as it is needed: whoever uses the card
+    besides keeps what they have. A card that does not answer is left alone, and one asleep while another is awake.
+    """
+    card = best_card(machine)
+    if card is None:
+        return on_cpus(machine)
+    devices = Devices(visible=_visible(machine, (card,)), memory_growth=True)
+    return _plan("digits on one card", devices, 1, "one_device")
 
 
-def _on_cpus(count: int) -> Plan:
-    devices = Devices(carve=(Carve(CPU, (0,) * count),))
+def spread(machine: Machine) -> Plan:
+    """A plan with several replicas: mirrored over the free cards; over slices of the best one; or over logical CPUs."""
+    free = tuple(card for card in machine.cards if card.is_free)
+    card = best_card(machine)
+    if len(free) > 1:
+        return _plan(f"digits on {_words(len(free))} cards", Devices(visible=_visible(machine, free)), len(free))
+    return on_cpus(machine) if card is None else _on_slices(machine, card)
+
+
+def best_card(machine: Machine) -> Card | None:
+    """The card to begin with: of those that are free the one with the most room, else of all that answer.
+
+    None if there is no card, or only such as do not answer.
+    """
+    awake = [card for card in machine.cards if card.answers]
+    free = [card for card in awake if card.is_free]
+    asleep = [card for card in machine.cards if card.asleep]
+    return max(free or awake or asleep, key=_room, default=None)
+
+
+def _room(card: Card) -> tuple[int, int]:
+    return card.free_mib or 0, -card.index
+
+
+def on_cpus(machine: Machine) -> Plan:
+    """Mirrored over logical CPUs, so that everything can be tried without a card."""
+    count = min(max(machine.cpu_cores, 2), MOST_SLICES)
+    # Cards that are there and do not answer must not be tried.
+    visible = (CPU,) if machine.cards else ()
+    devices = Devices(visible=visible, carve=(Carve(CPU, (0,) * count),))
     return _plan(f"digits on {_words(count)} logical CPUs", devices, count)
 
 
-def _on_cards(machine: Machine, cards: tuple[Card, ...]) -> Plan:
-    return _plan(f"digits on {_words(len(cards))} cards", Devices(visible=_visible(machine, cards)), len(cards))
-
-
-def _on_one_card(machine: Machine, card: Card) -> Plan:
+def _on_slices(machine: Machine, card: Card) -> Plan:
     visible = _visible(machine, (card,))
     count, mib = _slices(card)
     if count < 2:
         # Too little is free to share out: grow from nothing, so that whoever uses the card keeps what they have.
         return _plan("digits on one card", Devices(visible=visible, memory_growth=True), 1)
-    devices = Devices(visible=visible, carve=(Carve(card.device, (mib,) * count),))
+    carved = visible[0] if visible else card.device
+    devices = Devices(visible=visible, carve=(Carve(carved, (mib,) * count),))
     return _plan(f"digits on {_words(count)} slices of a card", devices, count)
 
 
@@ -56,18 +84,27 @@ def _slices(card: Card) -> tuple[int, int]:
 
 
 def _visible(machine: Machine, cards: tuple[Card, ...]) -> tuple[str, ...]:
-    return () if len(cards) == len(machine.cards) else tuple(card.device for card in cards)
+    """The cards by name: by UUID while one is lost, because CUDA may leave that one out of its count."""
+    if len(cards) == len(machine.cards):
+        return ()
+    lost = any(card.lost for card in machine.cards)
+    return tuple(card.uuid if lost and card.uuid else card.device for card in cards)
 
 
-def _plan(name: str, devices: Devices, replicas: int) -> Plan:
+def _plan(name: str, devices: Devices, replicas: int, strategy: str = "mirrored") -> Plan:
     return Plan(
         name=name,
         devices=devices,
         model=Model(name="mlp", options={"hidden": [256, 256, 256]}),
         data=Data(name="digits"),
-        training=Training(epochs=EPOCHS, batch_size=max(BATCH_SIZE, 8 * replicas), schedule=Named("cosine")),
-        distribution=Distribution(strategy="mirrored"),
+        training=Training(epochs=EPOCHS, batch_size=_batch(replicas), schedule=Named("cosine")),
+        distribution=Distribution(strategy=strategy),
     )
+
+
+def _batch(replicas: int) -> int:
+    """Some samples for each replica, and as many for each."""
+    return -(-max(BATCH_SIZE, 8 * replicas) // replicas) * replicas
 
 
 def _words(count: int) -> str:

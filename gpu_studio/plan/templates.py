@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpu_studio.plan.logical import default_devices, logical_devices
 from gpu_studio.plan.machine import Machine
-from gpu_studio.plan.starter import starter
+from gpu_studio.plan.starter import spread, starter
 from gpu_studio.plan.values import Distribution, Placed, Plan
 
 MICRO_BATCHES = 4
@@ -14,10 +14,10 @@ MICRO_BATCHES = 4
 
 
 def template(strategy: str, machine: Machine) -> Plan:
-    """A plan that trains the digits with `strategy` on the devices that the starter plan uses."""
-    first = starter(machine)
+    """A plan that trains the digits with `strategy`: on one device, or spread over what is free."""
     if strategy in ("none", "one_device"):
-        return _on_one(first, strategy)
+        return _on_one(starter(machine), strategy)
+    first = spread(machine)
     if strategy == "placed":
         return _placed(first, machine)
     return replace(first, name=f"{first.name}, {strategy}", distribution=Distribution(strategy))

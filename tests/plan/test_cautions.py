@@ -19,7 +19,6 @@ ONE_DEVICE = "distribution.strategy=one_device"
 
 CASES = [
     (ONE_CARD, [MIRRORED], "one replica", "Use one device"),
-    (NO_CARDS, [CPUS, MIRRORED, "training.batch_size=33"], "shared hardware", "Use one device"),
     (ONE_CARD, [SLICES, MIRRORED], "shared hardware", "Use one device"),
     (TWO_CARDS, [MIRRORED, 'distribution.devices=["GPU:0", "GPU:1", "CPU:0"]'], "mixed kinds", "Cards alone"),
     (TWO_CARDS, [MIRRORED, "training.batch_size=255"], "uneven batch", "Use 254"),

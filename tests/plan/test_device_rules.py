@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from plan_samples import NO_CARDS, ONE_CARD, TWO_CARDS, a_plan, said
 
-from gpu_studio.plan import Card, Machine
+from gpu_studio.plan import Card, Machine, validate
+from gpu_studio.plan.mends import mend_of
 from gpu_studio.plan.rules.device_rules import allocator
 
 
@@ -98,7 +101,7 @@ def test_that_slices_larger_than_the_card_are_refused_with_what_to_take_away():
     assert said(a_plan(carved("GPU:0", "[4096, 4096]")), ONE_CARD) == [
         (
             "devices.carve[0].slices_mib is 8,192 MiB in all: "
-            "GPU:0 (Card A) has 7,992 MiB to give: take away at least 200 MiB."
+            "GPU 0 (Card A) has 7,992 MiB to give: take away at least 200 MiB."
         )
     ]
 
@@ -155,3 +158,29 @@ def test_that_a_carve_of_a_card_is_refused_where_tensorflow_is_told_to_share_one
     ]
     assert list(allocator(a_plan(carved("CPU:0", "[0, 0]")), shared)) == []
     assert list(allocator(a_plan(carved("GPU:0", "[1024]")), {"TF_GPU_ALLOCATOR": "bfc"})) == []
+
+
+LOST = replace(
+    TWO_CARDS,
+    cards=(
+        TWO_CARDS.cards[0],
+        Card(1, "", "NVIDIA card", "0000:02:00.0", lost=True, why_unknown="lost: the driver no longer answers for it"),
+        replace(TWO_CARDS.cards[1], index=2),
+    ),
+)
+
+
+@pytest.mark.parametrize(("names", "left"), [("[]", ("GPU-5d0f", "GPU-5d1e")), ('["GPU:1", "GPU:2"]', ("GPU-5d1e",))])
+def test_that_a_lost_card_is_a_problem_and_hiding_it_leaves_the_others_by_their_uuids(names, left):
+    plan = a_plan(f"[devices]\nvisible = {names}")
+    [problem] = validate(plan, LOST)
+    assert "GPU 1 does not answer (lost: the driver no longer answers for it): hide it" in str(problem)
+    mend = mend_of(problem, plan, LOST)
+    assert mend is not None
+    assert mend.label == "Hide it"
+    assert mend.make(plan).devices.visible == left
+    assert validate(mend.make(plan), LOST) == []
+
+
+def test_that_a_lost_card_that_is_hidden_is_no_problem():
+    assert validate(a_plan('[devices]\nvisible = ["GPU:0"]'), LOST) == []

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 from made_machines import TWO_CARDS
+from made_plans import on_everything
 from plan_bench import Bench, open_bench
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from gpu_studio.plan import Carve, Devices, Machine, Plan, starter
+from gpu_studio.plan import Carve, Devices, Machine, Plan
 from gpu_studio.ui.pages.plan.devices_tab import DevicesTab
 from gpu_studio.ui.theme.manager import ThemeManager
 
@@ -34,8 +35,8 @@ def bench(opened: Callable[..., Bench]) -> Bench:
 
 
 def cut(*sizes: int) -> Plan:
-    """The starter plan of two cards, the first in slices of these sizes."""
-    return replace(starter(TWO_CARDS), devices=Devices(carve=(Carve("GPU:0", sizes),)))
+    """Mirrored over two cards, the first in slices of these sizes."""
+    return replace(on_everything(TWO_CARDS), devices=Devices(carve=(Carve("GPU:0", sizes),)))
 
 
 def tab(bench: Bench) -> DevicesTab:

@@ -122,18 +122,31 @@ def plans() -> st.SearchStrategy[Plan]:
 def machines() -> st.SearchStrategy[Machine]:
     """A machine with up to four cards, some of them busy, some of unknown memory."""
     return st.builds(
-        _machine, st.lists(st.none() | st.tuples(MIB_OF_CARD, MIB_OF_CARD), max_size=4), st.integers(1, 64)
+        _machine, st.lists(st.none() | st.tuples(MIB_OF_CARD, MIB_OF_CARD), max_size=4), st.integers(1, 64), STATES
     )
 
 
 MIB_OF_CARD = st.integers(0, 200_000)
 
 
-def _machine(memories: list[tuple[int, int] | None], cores: int) -> Machine:
-    cards = tuple(_card(index, memory) for index, memory in enumerate(memories))
+STATES = st.lists(st.sampled_from(["", "", "lost", "asleep", "at work"]), min_size=4, max_size=4)
+
+
+def _machine(memories: list[tuple[int, int] | None], cores: int, states: list[str]) -> Machine:
+    cards = tuple(_card(index, memory, states[index]) for index, memory in enumerate(memories))
     return Machine(cards, cores, 64_000, "" if cards else "there is none")
 
 
-def _card(index: int, memory: tuple[int, int] | None) -> Card:
+def _card(index: int, memory: tuple[int, int] | None, state: str) -> Card:
+    if state in ("lost", "asleep"):
+        return Card(index, "", "A card", asleep=state == "asleep", lost=state == "lost", why_unknown=state)
     total, used = memory or (None, None)
-    return Card(index, f"GPU-{index}d0f", "A card", f"0000:0{index}:00.0", total, used and min(used, total or 0))
+    return Card(
+        index,
+        f"GPU-{index}d0f",
+        "A card",
+        f"0000:0{index}:00.0",
+        total,
+        used and min(used, total or 0),
+        utilisation_percent=90 if state else 0,
+    )

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made_machines import TWO_CARDS, WITHOUT_CARDS
+from made_plans import on_everything
 
-from gpu_studio.plan import Carve, Devices, Distribution, Placed, Plan, logical_devices, starter, validate
+from gpu_studio.plan import Carve, Devices, Distribution, Placed, Plan, logical_devices, validate
 from gpu_studio.plan.carving import Cut, room_mib
 from gpu_studio.ui.models.plan.edits.carving import Carved, change_of, equal_change, set_cut, set_slices, slices_of
 
@@ -44,14 +45,14 @@ def stepped(plan: Plan, device: str, step: str, index: int, size: int) -> Plan:
 )
 def test_that_whatever_is_done_to_cards_leaves_a_plan_that_can_run(steps, strategy: str) -> None:
     devices = ("GPU:1",) if strategy != "none" else ()
-    plan = replace(starter(TWO_CARDS), distribution=Distribution(strategy, devices))
+    plan = replace(on_everything(TWO_CARDS), distribution=Distribution(strategy, devices))
     for device, step, index, size in steps:
         plan = stepped(plan, device, step, index, size)
     assert validate(plan, TWO_CARDS) == []
 
 
 def test_that_a_moved_end_loses_nothing_that_the_plan_says_of_devices() -> None:
-    carved = set_slices(starter(TWO_CARDS), "GPU:0", 4, TWO_CARDS)
+    carved = set_slices(on_everything(TWO_CARDS), "GPU:0", 4, TWO_CARDS)
     chosen = Distribution("mirrored", ("GPU:0", "GPU:2"), placed=Placed(2, {"dense": ("GPU:1",)}))
     before = replace(carved, distribution=chosen)
     moved = Cut.of(slices_of(before, "GPU:0", TWO_CARDS)).with_end(1, 1000, ROOM)
@@ -61,7 +62,7 @@ def test_that_a_moved_end_loses_nothing_that_the_plan_says_of_devices() -> None:
 
 
 def test_that_named_devices_follow_the_slices_that_they_are() -> None:
-    carved = set_slices(starter(TWO_CARDS), "GPU:0", 3, TWO_CARDS)
+    carved = set_slices(on_everything(TWO_CARDS), "GPU:0", 3, TWO_CARDS)
     layers = {"a": ("GPU:0",), "b": ("GPU:1", "GPU:2"), "c": ("GPU:1",), "d": ("GPU:3",)}
     chosen = Distribution("placed", ("GPU:2", "GPU:3"), parameter_device="GPU:3", placed=Placed(1, layers))
     before = replace(carved, distribution=chosen)
@@ -74,43 +75,43 @@ def test_that_named_devices_follow_the_slices_that_they_are() -> None:
 
 
 def test_that_a_plan_that_named_all_devices_takes_all_again() -> None:
-    before = replace(starter(TWO_CARDS), distribution=Distribution("mirrored", ("GPU:1", "GPU:0")))
+    before = replace(on_everything(TWO_CARDS), distribution=Distribution("mirrored", ("GPU:1", "GPU:0")))
     assert set_slices(before, "GPU:1", 4, TWO_CARDS).distribution.devices == ()
     only_first = replace(before, distribution=Distribution("mirrored", ("GPU:0",)))
     assert set_slices(only_first, "GPU:1", 4, TWO_CARDS).distribution.devices == ("GPU:0",)
 
 
 def test_that_a_name_that_never_was_is_left_for_the_rules() -> None:
-    before = replace(starter(TWO_CARDS), distribution=Distribution("mirrored", ("GPU:9",)))
+    before = replace(on_everything(TWO_CARDS), distribution=Distribution("mirrored", ("GPU:9",)))
     assert set_slices(before, "GPU:0", 2, TWO_CARDS).distribution.devices == ("GPU:9",)
 
 
 @pytest.mark.parametrize("device", ["GPU:0", "CPU:0"])
 def test_that_every_carve_ends_growth(device: str) -> None:
-    before = replace(starter(TWO_CARDS), devices=Devices(memory_growth=True))
+    before = replace(on_everything(TWO_CARDS), devices=Devices(memory_growth=True))
     assert validate(set_slices(before, device, 2, TWO_CARDS), TWO_CARDS) == []
     assert set_slices(before, device, 1, TWO_CARDS) == before
 
 
 def test_that_a_carve_keeps_its_place_and_its_name() -> None:
     carves = (Carve("GPU-1", (1024, 1024)), Carve("CPU:0", (0, 0)))
-    before = replace(starter(TWO_CARDS), devices=Devices(carve=carves))
+    before = replace(on_everything(TWO_CARDS), devices=Devices(carve=carves))
     after = set_cut(before, "GPU:1", Cut.of((2048,)), TWO_CARDS)
     assert after.devices.carve == (Carve("GPU-1", (2048,)), carves[1])
     assert set_cut(after, "GPU:1", Cut.of(()), TWO_CARDS).devices.carve == carves[1:]
 
 
 def test_that_a_device_carved_twice_in_a_file_is_carved_once_after_an_edit() -> None:
-    before = replace(starter(TWO_CARDS), devices=Devices(carve=(Carve("GPU:0", (1,)), Carve("GPU-0", (2,)))))
+    before = replace(on_everything(TWO_CARDS), devices=Devices(carve=(Carve("GPU:0", (1,)), Carve("GPU-0", (2,)))))
     assert set_cut(before, "GPU:0", Cut.of((512, 512)), TWO_CARDS).devices.carve == (Carve("GPU:0", (512, 512)),)
 
 
 def test_that_changes_say_what_they_do_and_do_it() -> None:
-    plan = starter(WITHOUT_CARDS)
+    plan = on_everything(WITHOUT_CARDS)
     halves = equal_change("CPU:0", 2, WITHOUT_CARDS)
     assert halves.text == "cut CPU:0 into 2"
     assert len(logical_devices(halves.make(plan), WITHOUT_CARDS)) == 2
     assert equal_change("CPU:0", 1, WITHOUT_CARDS).text == "leave CPU:0 whole"
     carved = change_of(Carved("GPU:0", Cut.of((64, 32)), "resize", "here"), TWO_CARDS)
     assert (carved.text, carved.field) == ("resize", "here")
-    assert slices_of(carved.make(starter(TWO_CARDS)), "GPU:0", TWO_CARDS) == (64, 32)
+    assert slices_of(carved.make(on_everything(TWO_CARDS)), "GPU:0", TWO_CARDS) == (64, 32)

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 from made_machines import TWO_CARDS, WITHOUT_CARDS
+from made_plans import on_everything
 from plan_bench import Bench, drag, open_bench
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from gpu_studio.plan import Card, Carve, Devices, Machine, Plan, starter
+from gpu_studio.plan import Card, Carve, Devices, Machine, Plan
 from gpu_studio.ui.models.plan.edits.carving import slices_of
 from gpu_studio.ui.models.plan.plan_view import PlanView
 from gpu_studio.ui.pages.plan.devices_card import DevicesCard
@@ -27,7 +28,7 @@ def opened(qtbot, dressed):
 
     def open_(machine: Machine, plan: Plan | None = None, width: int = 412) -> Bench:
         part = DevicesCard(dressed)
-        return open_bench(qtbot, plan or starter(machine), machine, part, width=width, height=205)
+        return open_bench(qtbot, plan or on_everything(machine), machine, part, width=width, height=205)
 
     return open_
 
@@ -95,7 +96,7 @@ def test_that_what_others_use_and_the_driver_keeps_is_said(opened) -> None:
 
 def test_that_an_error_stands_under_the_card_that_it_is_of(opened) -> None:
     carve = (Carve("GPU:1", (20_000, 20_000)), Carve("GPU:7", (1024,)))
-    bench = opened(TWO_CARDS, replace(starter(TWO_CARDS), devices=Devices(carve=carve)))
+    bench = opened(TWO_CARDS, replace(on_everything(TWO_CARDS), devices=Devices(carve=carve)))
     assert not view(bench, "GPU:0")._problem.text
     assert "take away at least 15,724 MiB" in view(bench, "GPU:1")._problem.text
     assert "there is no such device" in view(bench, "GPU:7")._problem.text
@@ -106,7 +107,7 @@ def test_that_an_error_stands_under_the_card_that_it_is_of(opened) -> None:
 
 
 def test_that_what_may_fail_is_said_and_is_no_error(opened) -> None:
-    bench = opened(TWO_CARDS, replace(starter(TWO_CARDS), devices=Devices(carve=(Carve("GPU:1", (24_000,)),))))
+    bench = opened(TWO_CARDS, replace(on_everything(TWO_CARDS), devices=Devices(carve=(Carve("GPU:1", (24_000,)),))))
     assert "in use by other programs" in view(bench, "GPU:1")._problem.text
     assert view(bench, "GPU:1").choice.currentText() == "1 slice"
     bench.document.replace(replace(bench.plan, devices=Devices(carve=(Carve("GPU:1", (23_000,)),))), "less")
@@ -123,7 +124,7 @@ def test_that_a_card_with_instances_of_its_own_is_carved_as_any_other(opened) ->
 
 
 def test_that_a_hidden_card_says_so_and_is_not_cut(opened) -> None:
-    bench = opened(TWO_CARDS, replace(starter(TWO_CARDS), devices=Devices(visible=("GPU:1",))))
+    bench = opened(TWO_CARDS, replace(on_everything(TWO_CARDS), devices=Devices(visible=("GPU:1",))))
     hidden = view(bench, "GPU:0")
     assert "hidden" in hidden.bar.accessibleDescription()
     assert not hidden.choice.isEnabled()

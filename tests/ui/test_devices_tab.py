@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 from devices_bench import bench, cut, field, opened, tab
 from made_machines import TWO_CARDS
+from made_plans import on_everything
 from plan_bench import Bench, drag, type_over
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QComboBox, QWidget
 
-from gpu_studio.plan import Card, Carve, Devices, Machine, starter, validate
+from gpu_studio.plan import Card, Carve, Devices, Machine, validate
 from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.ui.models.plan.edits.carving import slices_of
 from gpu_studio.ui.models.plan.plan_view import PlanView
@@ -117,7 +118,7 @@ def test_that_a_card_is_hidden_and_shown_by_its_check(bench: Bench) -> None:
 
 def test_that_a_device_that_is_not_there_is_taken_out_of_the_plan(opened) -> None:
     devices = Devices(visible=("GPU:0", "GPU:7"), carve=(Carve("GPU:7", (1024,)),))
-    bench = opened(replace(starter(TWO_CARDS), devices=devices), TWO_CARDS)
+    bench = opened(replace(on_everything(TWO_CARDS), devices=devices), TWO_CARDS)
     tab(bench).choose("GPU:7")
     assert "there is no such device" in tab(bench).card.problem.text
     QTest.mouseClick(tab(bench).card.mend, Qt.MouseButton.LeftButton)
@@ -128,7 +129,7 @@ def test_that_a_device_that_is_not_there_is_taken_out_of_the_plan(opened) -> Non
 @pytest.mark.parametrize(("width", "height"), [(725, 380), (520, 250)])
 def test_that_nothing_is_cut_off_at_the_side(opened, qtbot, width: int, height: int) -> None:
     eight = Machine(tuple(Card(k, f"GPU-5d{k}", "NVIDIA H100 80GB", "", 81_559, 0, 0) for k in range(8)), 64)
-    plan = replace(starter(eight), devices=Devices(carve=(Carve("GPU:7", (8192,) * 9),)))
+    plan = replace(on_everything(eight), devices=Devices(carve=(Carve("GPU:7", (8192,) * 9),)))
     bench = opened(plan, eight, width=width, height=height)
     inside = tab(bench)._stack
     for device in ("GPU:7", "CPU:0"):
@@ -143,7 +144,7 @@ def test_that_nothing_is_cut_off_at_the_side(opened, qtbot, width: int, height: 
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_that_a_box_that_is_not_checked_can_be_seen(opened, dressed, mode: str) -> None:
     dressed.set_mode(mode)
-    bench = opened(replace(starter(TWO_CARDS), devices=Devices(visible=("GPU:1",))), TWO_CARDS)
+    bench = opened(replace(on_everything(TWO_CARDS), devices=Devices(visible=("GPU:1",))), TWO_CARDS)
     image = tab(bench).list.viewport().grab().toImage()
     row = tab(bench).list.visualItemRect(tab(bench).list.item(0))
     seen = {image.pixelColor(x, row.center().y()).name() for x in range(4, 24)}
@@ -198,3 +199,19 @@ def test_that_a_shared_pool_is_an_error_on_the_card_and_in_the_tab(opened, dress
         assert part.problem.isVisible()
     bench.show_plan()
     assert not any(part.problem.isVisible() for part in bench.parts)
+
+
+def test_that_a_card_that_does_not_answer_is_drawn_lost_and_hidden_by_a_button(opened) -> None:
+    why = "lost: the driver no longer answers for it"
+    lost = Card(1, "", "NVIDIA card", "0000:02:00.0", lost=True, why_unknown=why)
+    machine = replace(TWO_CARDS, cards=(TWO_CARDS.cards[0], lost))
+    bench = opened(on_everything(machine), machine)
+    shown = tab(bench)
+    shown.choose("GPU:1")
+    assert shown.list.item(1).text() == "GPU 1  ·  lost"
+    assert "GPU 1 does not answer" in shown.card.problem.text
+    assert shown.card.mend.text() == "Hide it"
+    QTest.mouseClick(shown.card.mend, Qt.MouseButton.LeftButton)
+    assert bench.plan.devices.visible == ("GPU-0",)
+    assert not shown.card.mend.isVisible()
+    assert not shown.card.problem.text

@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 from devices_bench import bench, cut, field, opened, tab
 from made_machines import TWO_CARDS, WITHOUT_CARDS
+from made_plans import on_everything
 from plan_bench import Bench, type_over
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from gpu_studio.plan import Card, Carve, Devices, Machine, dumps, loads, starter, validate
+from gpu_studio.plan import Card, Carve, Devices, Machine, dumps, loads, validate
 from gpu_studio.ui.models.plan.edits.carving import slices_of
 
 __all__ = ["bench", "opened"]
@@ -21,7 +22,7 @@ def test_that_growth_is_locked_while_a_card_is_carved_and_says_why(bench: Bench)
     growth = tab(bench).switches.switches["memory_growth"]
     assert not growth.isEnabled()
     assert "while a device is carved" in growth.toolTip()
-    bench.document.replace(starter(TWO_CARDS), "whole")
+    bench.document.replace(on_everything(TWO_CARDS), "whole")
     assert growth.isEnabled()
     QTest.mouseClick(growth, Qt.MouseButton.LeftButton, pos=QPoint(10, growth.height() // 2))
     assert bench.plan.devices.memory_growth
@@ -70,13 +71,13 @@ def test_that_a_card_without_a_uuid_that_a_plan_can_name_keeps_its_number(opened
 
 
 def test_that_a_plan_that_names_no_card_has_no_names_to_change(opened) -> None:
-    bench = opened(starter(TWO_CARDS), TWO_CARDS)
+    bench = opened(on_everything(TWO_CARDS), TWO_CARDS)
     assert not tab(bench).switches.by_uuid.isEnabled()
     assert "names no card" in tab(bench).switches.by_uuid.toolTip()
 
 
 def test_that_the_cpu_has_a_number_and_no_limits(opened) -> None:
-    bench = opened(starter(WITHOUT_CARDS), WITHOUT_CARDS)
+    bench = opened(on_everything(WITHOUT_CARDS), WITHOUT_CARDS)
     cpu = tab(bench).cpu
     assert cpu.isVisible()
     type_over(cpu.count, "7")
@@ -87,7 +88,7 @@ def test_that_the_cpu_has_a_number_and_no_limits(opened) -> None:
 
 
 def test_that_a_limit_on_a_cpu_from_a_file_is_an_error_there(opened) -> None:
-    plan = replace(starter(WITHOUT_CARDS), devices=Devices(carve=(Carve("CPU:0", (0, 512)),)))
+    plan = replace(on_everything(WITHOUT_CARDS), devices=Devices(carve=(Carve("CPU:0", (0, 512)),)))
     bench = opened(plan, WITHOUT_CARDS)
     assert "TensorFlow cannot limit the memory of a CPU" in tab(bench).cpu.problem.text
     type_over(tab(bench).cpu.count, "3")

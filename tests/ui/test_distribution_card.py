@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 from edited_part import click, in_window
 from made_machines import TWO_CARDS
+from made_plans import on_everything
 from plan_part import OnMachine
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
-from gpu_studio.plan import RUNNABLE_STRATEGIES, STRATEGIES, Distribution, starter
+from gpu_studio.plan import RUNNABLE_STRATEGIES, STRATEGIES, Distribution
 from gpu_studio.plan.strategies import STRATEGY_FACTS, why_not
 from gpu_studio.ui.pages.plan.distribution_card import DistributionCard
 
@@ -25,7 +26,7 @@ def card(qtbot, theme) -> DistributionCard:
 
 @pytest.fixture
 def held(card) -> OnMachine:
-    return OnMachine(card, starter(TWO_CARDS), TWO_CARDS)
+    return OnMachine(card, on_everything(TWO_CARDS), TWO_CARDS)
 
 
 def chosen(card: DistributionCard) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made_machines import TWO_CARDS, WITHOUT_CARDS
+from made_plans import on_everything
 
 from gpu_studio.plan import (
     RUNNABLE_STRATEGIES,
@@ -16,7 +17,6 @@ from gpu_studio.plan import (
     Placed,
     logical_devices,
     replicas,
-    starter,
     validate,
 )
 from gpu_studio.ui.models.plan.edits import distribution as edits
@@ -30,15 +30,15 @@ MACHINES = pytest.mark.parametrize("machine", [WITHOUT_CARDS, TWO_CARDS], ids=["
 @pytest.mark.parametrize("strategy", RUNNABLE_STRATEGIES)
 @pytest.mark.parametrize("before", RUNNABLE_STRATEGIES)
 def test_that_every_strategy_that_runs_can_follow_every_other(before, strategy, machine):
-    plan = edits.set_strategy(starter(machine), before)
+    plan = edits.set_strategy(on_everything(machine), before)
     changed = edits.set_strategy(edits.use_one_device(plan, "CPU:0") if before == "one_device" else plan, strategy)
     assert changed.distribution.strategy == strategy
-    assert validate(changed, machine) == validate(edits.set_strategy(starter(machine), strategy), machine)
+    assert validate(changed, machine) == validate(edits.set_strategy(on_everything(machine), strategy), machine)
 
 
 def test_that_what_only_the_strategy_before_had_a_use_for_is_left_out():
     full = Distribution("central_storage", ("GPU:0", "GPU:1"), parameter_device="CPU:0", placed=Placed(4))
-    plan = replace(starter(TWO_CARDS), distribution=full)
+    plan = replace(on_everything(TWO_CARDS), distribution=full)
     assert edits.set_strategy(plan, "one_device").distribution == Distribution("one_device", ("GPU:0",))
     assert edits.set_strategy(plan, "none").distribution == Distribution("none")
     assert edits.set_strategy(plan, "mirrored").distribution == Distribution("mirrored", ("GPU:0", "GPU:1"))
@@ -48,7 +48,7 @@ def test_that_what_only_the_strategy_before_had_a_use_for_is_left_out():
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=12))
 def test_that_devices_are_named_in_order_or_not_at_all_and_one_always_stays(steps):
-    plan = edits.set_strategy(starter(WITHOUT_CARDS), "mirrored")
+    plan = edits.set_strategy(on_everything(WITHOUT_CARDS), "mirrored")
     every = [device.name for device in logical_devices(plan, WITHOUT_CARDS)]
     wanted = set(every)
     for place, used in steps:
@@ -60,7 +60,7 @@ def test_that_devices_are_named_in_order_or_not_at_all_and_one_always_stays(step
 
 
 def test_that_a_device_that_is_not_there_can_be_taken_out():
-    plan = replace(starter(TWO_CARDS), distribution=Distribution("mirrored", ("GPU:0", "GPU:9")))
+    plan = replace(on_everything(TWO_CARDS), distribution=Distribution("mirrored", ("GPU:0", "GPU:9")))
     rows = {row.device: row for row in replica_rows(plan, TWO_CARDS)}
     assert rows["GPU:9"].checked
     assert "not among" in rows["GPU:9"].note
@@ -69,7 +69,7 @@ def test_that_a_device_that_is_not_there_can_be_taken_out():
 
 
 def test_that_the_small_edits_set_what_they_say():
-    plan = edits.set_strategy(starter(TWO_CARDS), "central_storage")
+    plan = edits.set_strategy(on_everything(TWO_CARDS), "central_storage")
     assert edits.set_parameter_device(plan, "GPU:1").distribution.parameter_device == "GPU:1"
     assert edits.set_parameter_device(plan, None).distribution.parameter_device is None
     assert edits.set_all_reduce(plan, "ring").distribution.all_reduce == "ring"
@@ -80,17 +80,17 @@ def test_that_the_small_edits_set_what_they_say():
 
 @pytest.mark.parametrize("named", [None, "GPU:1", "GPU:7"])
 def test_that_one_row_is_checked_where_one_is_chosen(named):
-    plan = edits.use_one_device(edits.set_strategy(starter(TWO_CARDS), "one_device"), named)
+    plan = edits.use_one_device(edits.set_strategy(on_everything(TWO_CARDS), "one_device"), named)
     chosen = [row.device for row in one_device_rows(plan, TWO_CARDS) if row.checked]
     assert chosen == [named or LEFT_OPEN]
-    plan = edits.set_parameter_device(edits.set_strategy(starter(TWO_CARDS), "central_storage"), named)
+    plan = edits.set_parameter_device(edits.set_strategy(on_everything(TWO_CARDS), "central_storage"), named)
     chosen = [row.device for row in parameter_rows(plan, TWO_CARDS) if row.checked]
     assert chosen == [named or LEFT_OPEN]
 
 
 @MACHINES
 def test_that_a_row_left_open_says_what_comes_of_it(machine: Machine):
-    plan = edits.set_strategy(starter(machine), "one_device")
+    plan = edits.set_strategy(on_everything(machine), "one_device")
     assert replicas(plan, machine)[0] in one_device_rows(plan, machine)[0].note
     assert "CPU:0" in parameter_rows(edits.set_strategy(plan, "central_storage"), machine)[0].note
 
@@ -108,4 +108,4 @@ def test_that_a_row_left_open_says_what_comes_of_it(machine: Machine):
     ],
 )
 def test_that_the_spread_is_said_in_brief(strategy, words):
-    assert in_brief(edits.set_strategy(starter(TWO_CARDS), strategy), TWO_CARDS) == words
+    assert in_brief(edits.set_strategy(on_everything(TWO_CARDS), strategy), TWO_CARDS) == words

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from made_plans import on_everything
 from made_topologies import bridged_pairs, cube_mesh, switched, without_peers
 
 from gpu_studio.hardware.topology import Topology
-from gpu_studio.plan import ALL_REDUCES, Card, Carve, Devices, Distribution, Machine, Plan, starter, validate
+from gpu_studio.plan import ALL_REDUCES, Card, Carve, Devices, Distribution, Machine, Plan, validate
 from gpu_studio.plan.gradients import holding
 from gpu_studio.ui.models.devices.link_cautions import link_cautions
 from gpu_studio.ui.models.devices.links import RECOMMENDED, TAKEN, links_in_words, ways
@@ -25,7 +26,7 @@ def on_cards(topology: Topology) -> tuple[Machine, Topology]:
 
 
 def mirrored(machine: Machine, **values: object) -> Plan:
-    return replace(starter(machine), distribution=Distribution("mirrored", **values), devices=Devices())
+    return replace(on_everything(machine), distribution=Distribution("mirrored", **values), devices=Devices())
 
 
 def test_that_auto_is_recommended_and_what_it_takes_is_marked():

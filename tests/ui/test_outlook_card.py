@@ -8,8 +8,9 @@ from dataclasses import replace
 import msgspec
 import pytest
 from edited_part import KNOWN, Told, click, in_window
-from made_machines import TWO_CARDS, WITHOUT_CARDS
+from made_machines import ONE_LARGE_CARD, TWO_CARDS, WITHOUT_CARDS
 from made_plan_facts import FACTS
+from made_plans import on_everything
 from made_topologies import without_peers
 from plan_part import OnMachine
 from PySide6.QtCore import Qt
@@ -29,7 +30,6 @@ from gpu_studio.plan import (
     Placed,
     Plan,
     Training,
-    starter,
 )
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.devices.checkup import Checkup, Diagnosis
@@ -193,7 +193,7 @@ def test_that_what_keras_refuses_stands_in_the_way_with_its_advice(card, reader)
 
 
 def test_that_the_views_of_what_stays_are_kept_with_their_focus(card, reader):
-    held = OnMachine(card, replace(starter(WITHOUT_CARDS)), WITHOUT_CARDS)
+    held = OnMachine(card, on_everything(ONE_LARGE_CARD), ONE_LARGE_CARD)
     view = card.warnings.views["shared hardware"]
     rows = dict(card.rows)
     view.button.setFocus()

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 from made_machines import TWO_CARDS, WITHOUT_CARDS
+from made_plans import on_everything
 
-from gpu_studio.plan import STRATEGIES, Card, Distribution, Machine, Placed, Plan, logical_devices, starter
+from gpu_studio.plan import STRATEGIES, Card, Distribution, Machine, Placed, Plan, logical_devices
 from gpu_studio.ui.models.device_place import places as device_places
 from gpu_studio.ui.models.plan.edits.distribution import set_strategy
 from gpu_studio.ui.models.plan.strategy_scene import MOST_BOXES, scene_of
@@ -19,7 +20,7 @@ MACHINES = (WITHOUT_CARDS, TWO_CARDS, EIGHT_CARDS)
 
 
 def a_plan(strategy: str, machine: Machine, **values: object) -> Plan:
-    plan = set_strategy(starter(machine), strategy)
+    plan = set_strategy(on_everything(machine), strategy)
     return replace(plan, distribution=replace(plan.distribution, **values))
 
 
@@ -75,7 +76,7 @@ def test_that_a_placed_batch_is_cut_in_micro_batches(count, words):
 
 
 def test_that_a_strategy_that_nobody_knows_is_drawn_as_one_device():
-    scene = scene_of(replace(starter(TWO_CARDS), distribution=Distribution("mirored")), TWO_CARDS)
+    scene = scene_of(replace(on_everything(TWO_CARDS), distribution=Distribution("mirored")), TWO_CARDS)
     assert scene.words == ""
     assert scene.kinds == ("batches",)
 

@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 from edited_part import KNOWN, Told, click, in_window
 from made_machines import TWO_CARDS, WITHOUT_CARDS
+from made_plans import on_everything
 from made_topologies import bridged_pairs
 from plan_part import OnMachine
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLabel
 
-from gpu_studio.plan import STRATEGIES, Carve, Devices, Distribution, Plan, starter
+from gpu_studio.plan import STRATEGIES, Carve, Devices, Distribution, Plan
 from gpu_studio.plan.strategies import STRATEGY_FACTS, why_not
 from gpu_studio.ui.models.plan.edits.distribution import set_strategy
 from gpu_studio.ui.pages.plan.strategy_tab import StrategyTab
@@ -35,7 +36,7 @@ def tab(qtbot, theme) -> StrategyTab:
 
 
 def hold(tab: StrategyTab, strategy: str, machine=TWO_CARDS) -> OnMachine:
-    return OnMachine(tab, set_strategy(starter(machine), strategy), machine)
+    return OnMachine(tab, set_strategy(on_everything(machine), strategy), machine)
 
 
 def words(tab: StrategyTab) -> str:

@@ -5,8 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 from made_machines import TWO_CARDS
+from made_plans import on_everything
 
-from gpu_studio.plan import Card, Carve, Devices, Distribution, Machine, Plan, starter, validate, visible_cards
+from gpu_studio.plan import Card, Carve, Devices, Distribution, Machine, Plan, validate, visible_cards
 from gpu_studio.plan.carving import Cut
 from gpu_studio.ui.models.plan.edits.carving import set_cut, set_slices
 from gpu_studio.ui.models.plan.edits.device_names import name_by_number, name_by_uuid, named_cards, names_by_uuid
@@ -17,7 +18,7 @@ cards = st.sampled_from([card.device for card in EIGHT.cards])
 
 
 def on_eight(**devices) -> Plan:
-    return replace(starter(EIGHT), devices=Devices(**devices))
+    return replace(on_everything(EIGHT), devices=Devices(**devices))
 
 
 def seen(plan: Plan) -> list[str]:
@@ -56,7 +57,7 @@ def test_that_an_order_of_ones_own_stays() -> None:
 
 
 def test_that_a_hidden_card_is_no_longer_carved_and_names_follow() -> None:
-    plan = set_slices(starter(TWO_CARDS), "GPU:0", 2, TWO_CARDS)
+    plan = set_slices(on_everything(TWO_CARDS), "GPU:0", 2, TWO_CARDS)
     plan = replace(plan, distribution=Distribution("one_device", ("GPU:2",)))
     hidden = hide_card(plan, "GPU:0", TWO_CARDS)
     assert hidden.devices.carve == ()

@@ -33,6 +33,17 @@ def carved_names(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     yield from _repeated(named, machine, "put all slices of a device into one [[devices.carve]]")
 
 
+def lost_cards(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
+    """Every visible card answers: where one does not, CUDA may not start, or count the others otherwise."""
+    for card in visible_cards(plan.devices, machine) if machine else ():
+        if card.lost:
+            names = plan.devices.visible
+            place = next((at for at, name in enumerate(names) if physical_name(name, machine) == card.device), None)
+            field = "devices.visible" if place is None else f"devices.visible[{place}]"
+            received = f"[], which shows {card.title} too" if place is None else shown(names[place])
+            yield Problem(field, received, f"{card.title} does not answer ({card.why_unknown}): hide it")
+
+
 def slices(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     """Slices of a card have limits that fit the card together; slices of the CPU have none."""
     for index, carve in enumerate(plan.devices.carve):
@@ -131,5 +142,5 @@ def _more_than_the_card(field: str, carve: Carve, machine: Machine | None) -> It
     total = sum(carve.slices_mib)
     if total > card.usable_mib:
         over = total - card.usable_mib
-        advice = f"{card.device} ({card.name}) has {card.usable_mib:,} MiB to give: take away at least {over:,} MiB"
+        advice = f"{card.title} ({card.name}) has {card.usable_mib:,} MiB to give: take away at least {over:,} MiB"
         yield Problem(field, f"{total:,} MiB in all", advice)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpu_studio.plan.carving import equal_slices
-from gpu_studio.plan.logical import CPU
+from gpu_studio.plan.hiding import without as without_cards
+from gpu_studio.plan.logical import CPU, visible_cards
 from gpu_studio.plan.machine import Machine
 from gpu_studio.plan.mending import Mend, changing
 from gpu_studio.plan.problems import Problem, shown
@@ -13,8 +14,12 @@ from gpu_studio.plan.values import Carve, Plan
 from gpu_studio.plan.ways.place import index_in, put, without
 
 
-def visible(problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Mend]:
-    """Take the name out."""
+def visible(problem: Problem, plan: Plan, machine: Machine) -> Iterator[Mend]:
+    """Hide what does not answer; else take the name out."""
+    lost = [card for card in visible_cards(plan.devices, machine) if card.lost]
+    if lost:
+        label = "Hide it" if len(lost) == 1 else "Hide them"
+        yield Mend(label, lambda changed: without_cards(changed, machine, [card.device for card in lost]))
     names = plan.devices.visible
     index = index_in(problem, names)
     if index is not None:

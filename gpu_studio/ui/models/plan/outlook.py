@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.placement.device_memory import DeviceMemory
 from gpu_studio.plan import LogicalDevice, Machine, Placed, Plan, logical_devices, replica_count, replicas, shares_of
+from gpu_studio.plan.gradients import holding
+from gpu_studio.plan.logical import CPU
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.device_place import places
 from gpu_studio.ui.units import mib, number, plural
@@ -122,11 +124,17 @@ def facts(plan: Plan, machine: Machine, data: DataFacts | None = None) -> tuple[
     each = " or ".join(number(each) for each in sorted(set(shares), reverse=True))
     steps = f" × {plural(data.steps(sum(shares)), 'step')}" if data else ""
     return (
-        ("replicas", str(len(shares))),
+        ("replicas", f"{len(shares)}{_on_the_same(plan, machine)}"),
         ("global batch", plural(sum(shares), "sample")),
         _cut(plan) or ("each replica", each),
         ("epochs", f"{number(plan.training.epochs)}{steps}"),
     )
+
+
+def _on_the_same(plan: Plan, machine: Machine) -> str:
+    """Where replicas share what they compute on, so that nobody takes them for faster."""
+    there = [device.physical for device in holding(plan, machine)]
+    return ", on the same cores" if len(there) > 1 and set(there) == {CPU} else ""
 
 
 def _cut(plan: Plan) -> tuple[str, str] | None:

@@ -10,19 +10,22 @@ from gpu_studio.plan.logical import CPU, physical_name
 from gpu_studio.ui.models.device_place import places
 from gpu_studio.ui.models.plan.edits.carving import slices_of
 from gpu_studio.ui.models.plan.track import Overflow, Segment, Track, caution_of, overflow_of, segments_of, track_of
-from gpu_studio.ui.units import mib, number, plural
+from gpu_studio.ui.units import mib, number, plural, sentence
 
 HIDDEN = "hidden from TensorFlow by the plan"
 MISSING = "not in this machine"
+LOST = "lost"
 WHOLE = "whole"
 NO_LIMIT = "TensorFlow has no memory limit on a CPU."
+SAME_CORES = "Logical CPUs share the same cores: they show what replicas do, and add no speed."
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
     """One physical device: how it is called and how it is cut. TensorFlow sees nothing of one that is not `visible`.
 
-    `track` is there for a card whose slices can be dragged; `errors` are what the rules say of this device's carve.
+    `track` is there for a card whose slices can be dragged; `errors` are what the rules say of this device.
+    One that is `lost` is in the machine and does not answer, one that is `missing` is not in it.
     """
 
     device: str
@@ -38,6 +41,7 @@ class Strip:
     errors: tuple[str, ...] = ()
     caution: str = ""
     missing: bool = False
+    lost: bool = False
 
     @property
     def cut(self) -> str:
@@ -74,6 +78,9 @@ def _by_device(plan: Plan, machine: Machine, problems: Iterable[Problem]) -> dic
     """What is said of each physical device."""
     fields = [(f"devices.visible[{place}]", name) for place, name in enumerate(plan.devices.visible)]
     fields += [(f"devices.carve[{place}]", carve.device) for place, carve in enumerate(plan.devices.carve)]
+    # Where the plan names no card, the problem of one that it shows all the same is that of all names.
+    unnamed = () if plan.devices.visible else machine.cards
+    fields += [("devices.visible", card.device) for card in unnamed if card.lost]
     said: dict[str, tuple[str, ...]] = {}
     for problem in problems:
         for field, name in fields:
@@ -114,13 +121,20 @@ def _cpu_strip(plan: Plan, machine: Machine, errors: tuple[str, ...]) -> Strip:
     segments = tuple(Segment(1, each.name, place=known[each.name]) for each in logical if each.physical == CPU)
     memory = f" · {mib(machine.memory_mib)}" if machine.memory_mib else ""
     detail = f"{plural(machine.cpu_cores, 'core')}{memory}"
-    return Strip(CPU, "CPU", detail, len(segments), segments, NO_LIMIT, errors=errors)
+    note = f"{NO_LIMIT} {SAME_CORES}" if len(segments) > 1 else NO_LIMIT
+    return Strip(CPU, "CPU", detail, len(segments), segments, note, errors=errors)
 
 
 def _card_strip(plan: Plan, machine: Machine, card: Card, first: int | None, errors: tuple[str, ...]) -> Strip:
     """`first` is the place of the card's first slice among the logical devices; a hidden card has none."""
-    name = f"GPU {card.index}"
+    name = card.title
     detail = f"{card.name} · {mib(card.total_mib)}" if card.total_mib else card.name
+    if card.lost:
+        lost = (Segment(1, LOST, hatched=True, bad=True),)
+        return Strip(
+            card.device, name, card.name, 0, lost, sentence(card.why_unknown), visible=first is not None,
+            errors=errors, lost=True,
+        )  # fmt: skip
     if first is None:
         return Strip(card.device, name, detail, 0, (Segment(1, HIDDEN),), visible=False, errors=errors)
     sizes = slices_of(plan, card.device, machine)

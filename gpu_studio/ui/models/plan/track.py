@@ -13,13 +13,17 @@ from gpu_studio.ui.units import mib, number
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One part of the bar, `size` wide in any unit. `place` gives its colour; without one it is nobody's room."""
+    """One part of the bar, `size` wide in any unit. `place` gives its colour; without one it is nobody's room.
+
+    A `bad` one is hatched in the colour of what is wrong.
+    """
 
     size: float
     title: str
     caption: str = ""
     place: int | None = None
     hatched: bool = False
+    bad: bool = False
 
 
 @dataclass(frozen=True, slots=True)

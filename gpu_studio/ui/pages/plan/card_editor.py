@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from gpu_studio.plan.hiding import without
 from gpu_studio.ui.models.plan import carve_steps
 from gpu_studio.ui.models.plan.edits.carving import Carved, change_of, equal_change
 from gpu_studio.ui.models.plan.edits.visibility import forget_device, show_card
@@ -63,8 +64,9 @@ class CardEditor(QWidget):
         self._show_track()
 
     def _show_mend(self, strip: Strip) -> None:
-        self.mend.setVisible(strip.track is None)
-        self.mend.setText("Take out of the plan" if strip.missing else "Make visible")
+        # To show a card that does not answer would only make a problem.
+        self.mend.setVisible(strip.track is None and (strip.visible or not strip.lost))
+        self.mend.setText("Take out of the plan" if strip.missing else "Hide it" if strip.lost else "Make visible")
         self.mend.setAccessibleName(f"{self.mend.text()}: {strip.name}")
 
     def _show_track(self) -> None:
@@ -141,7 +143,11 @@ class CardEditor(QWidget):
     def _mend(self) -> None:
         if self._view is None or self._strip is None:
             return
-        device, machine, missing = self._strip.device, self._view.machine, self._strip.missing
-        mended = forget_device if missing else show_card
-        text = f"take {device} out of the plan" if missing else f"show {device}"
-        self.edited.emit(Change(lambda plan: mended(plan, device, machine), text))
+        device, machine, name = self._strip.device, self._view.machine, self._strip.name
+        if self._strip.missing:
+            change = Change(lambda plan: forget_device(plan, device, machine), f"take {name} out of the plan")
+        elif self._strip.lost:
+            change = Change(lambda plan: without(plan, machine, [device]), f"hide {name}")
+        else:
+            change = Change(lambda plan: show_card(plan, device, machine), f"show {name}")
+        self.edited.emit(change)

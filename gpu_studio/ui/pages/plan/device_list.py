@@ -79,8 +79,7 @@ class DeviceList(QListWidget):
 
     def _draw_row(self, item: QListWidgetItem, strip: Strip) -> None:
         bad = coloured_icon("warning", self._theme.tokens.bad)
-        words = strip.cut if strip.visible else "hidden"
-        item.setText(f"{strip.name}  ·  {'not here' if strip.missing else words}")
+        item.setText(f"{strip.name}  ·  {_state(strip)}")
         item.setData(Qt.ItemDataRole.DecorationRole, bad if strip.errors else None)
         item.setCheckState(Qt.CheckState.Checked if strip.visible else Qt.CheckState.Unchecked)
         always = strip.device == CPU
@@ -105,3 +104,11 @@ class DeviceList(QListWidget):
         edit = show_card if wanted else forget_device if strip.missing else hide_card
         self.edited.emit(Change(lambda plan: edit(plan, device, machine), f"{'show' if wanted else 'hide'} {device}"))
         self._draw()
+
+
+def _state(strip: Strip) -> str:
+    if strip.missing:
+        return "not here"
+    if strip.lost:
+        return "lost"
+    return strip.cut if strip.visible else "hidden"

@@ -58,11 +58,27 @@ class SlicePainter:
         if segment.place is not None:
             ground = mix(tokens.device_colour(segment.place), tokens.surface, 0.42 if strong else 0.3)
             painter.fillRect(room.adjusted(0, 0, -1.5, 0), QColor(ground))
-        if segment.hatched:
+        if segment.bad:
+            self._draw_bad(painter, room, segment.title)
+        elif segment.hatched:
             painter.fillRect(room, QBrush(QColor(mix(tokens.muted, tokens.surface, 0.5)), Qt.BrushStyle.BDiagPattern))
         else:
             seen = min(room.right(), end) - room.right()
             self._write(painter, room.adjusted(_PAD, 4, seen - 3, -4), segment, ground)
+
+    def _draw_bad(self, painter: QPainter, room: QRectF, title: str) -> None:
+        """Hatch it in the colour of what is wrong, and say on a clear ground what is."""
+        tokens = self._theme.tokens
+        ground = mix(tokens.bad, tokens.surface, 0.12)
+        painter.fillRect(room, QColor(ground))
+        painter.fillRect(room, QBrush(QColor(mix(tokens.bad, ground, 0.45)), Qt.BrushStyle.BDiagPattern))
+        painter.setFont(font("caption"))
+        words = painter.fontMetrics().size(0, title)
+        behind = QRectF(0, 0, words.width() + 2 * _PAD, words.height() + 2)
+        behind.moveCenter(room.center())
+        painter.fillRect(behind, QColor(ground))
+        painter.setPen(QColor(readable(tokens.bad, ground, tokens.text)))
+        painter.drawText(behind, Qt.AlignmentFlag.AlignCenter, title)
 
     def _write(self, painter: QPainter, room: QRectF, segment: Segment, ground: str) -> None:
         tokens = self._theme.tokens

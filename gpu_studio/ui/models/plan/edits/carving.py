@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from gpu_studio.plan import Carve, Machine, Plan
 from gpu_studio.plan.carving import Cut, equal_slices
 from gpu_studio.plan.logical import physical_name
+from gpu_studio.plan.logical_names import followed
 from gpu_studio.ui.models.plan.edits.device_names import plan_name
-from gpu_studio.ui.models.plan.edits.logical_names import followed
 from gpu_studio.ui.models.plan.plan_view import Change
 
 MOST_SLICES = 8

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from gpu_studio.plan import Carve, Machine, Plan
 from gpu_studio.plan.logical import CPU, physical_name
+from gpu_studio.plan.logical_names import followed
 from gpu_studio.ui.models.plan.edits.device_names import names_by_uuid, plan_name
-from gpu_studio.ui.models.plan.edits.logical_names import followed
 
 
 def set_devices(plan: Plan, **values: bool) -> Plan:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gpu_studio.plan import Distribution, Machine, Plan, logical_devices
-from gpu_studio.plan.logical import default_devices
+from gpu_studio.plan.logical import default_devices, logical_devices
+from gpu_studio.plan.machine import Machine
+from gpu_studio.plan.values import Distribution, Plan
 
 Slice = tuple[str, int]
 """A physical device, and which of its slices."""

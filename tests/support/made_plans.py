@@ -1,0 +1,15 @@
+"""Plans to begin a test with."""
+
+from __future__ import annotations
+
+from gpu_studio.plan import Devices, Distribution, Machine, Plan, starter
+from gpu_studio.plan.starter import spread
+
+
+def on_everything(machine: Machine) -> Plan:
+    """Mirrored over all cards, whoever works on them; over slices of the only card; without a card over CPUs."""
+    if len(machine.cards) > 1:
+        first = starter(machine)
+        name = f"digits on {len(machine.cards)} cards"
+        return Plan(name, Devices(), first.model, first.data, first.training, Distribution("mirrored"))
+    return spread(machine)
