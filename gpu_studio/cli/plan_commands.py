@@ -35,7 +35,7 @@ def check(chosen: argparse.Namespace) -> int:
 
 def starter(chosen: argparse.Namespace) -> int:
     """Write the starter plan of this machine to stdout or a file."""
-    text = plans.dumps(plans.starter(this_machine()))
+    text = plans.dumps(plans.starter(this_machine(users=True)))
     if chosen.output:
         refuse_to_replace([chosen.output], force=chosen.force)
         write_output(chosen.output, [text.encode()])
@@ -76,6 +76,6 @@ def _say_seen(plan: plans.Plan, machine: plans.Machine) -> None:
     for device in plans.logical_devices(plan, machine):
         limit = "no memory limit" if device.limit_mib is None else f"{device.limit_mib} MiB"
         replica = f"  holds {what}" if device.name in replicas else ""
-        say(f"  {device.name:<7} on {device.physical:<7} {limit:>15}{replica}")
+        say(f"  {device.name:<7} on {machine.title(device.physical):<7} {limit:>15}{replica}")
     if not machine.cards and machine.why_no_cards:
         say(f"No card: {machine.why_no_cards}")

@@ -74,7 +74,7 @@ def _carve(carve: Carve, wanted: Devices, machine: Machine | None) -> str:
 
 def _number(device: str, wanted: Devices, machine: Machine | None) -> int:
     """Which of the cards that TensorFlow sees this is."""
-    named = [name for name in wanted.visible if name.startswith("GPU")]
+    named = [name for name in wanted.visible if not name.startswith("CPU")]
     if device in named:
         return named.index(device)
     card = machine.card(device) if machine else None
@@ -94,4 +94,4 @@ def shares_a_card(facts: Facts) -> bool:
     if any(name.startswith("CPU") for name in chosen):
         return True
     slices = Counter({carve.device: len(carve.slices_mib) for carve in facts.plan.devices.carve})
-    return len(chosen) != 1 and any(count > 1 for card, count in slices.items() if card.startswith("GPU"))
+    return len(chosen) != 1 and any(count > 1 for card, count in slices.items() if not card.startswith("CPU"))

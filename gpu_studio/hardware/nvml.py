@@ -19,6 +19,8 @@ from gpu_studio.hardware.pci import plain_bus_id
 T = TypeVar("T")
 MIB = 1024 * 1024
 NAMELESS = "NVIDIA card"
+NO_INSTANCE = "it is in MIG mode and has no instance yet, so that CUDA sees nothing of it"
+More = Callable[[Any], dict[str, Any]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ def cards(
         return [_facts(ask(pynvml.nvmlDeviceGetHandleByIndex, index), "", more) for index in range(count)]
 
 
-def _facts(handle: Any, bus_id: str, more: Callable[[Any], dict[str, Any]] | None) -> dict[str, Any]:
+def _facts(handle: Any, bus_id: str, more: More) -> dict[str, Any]:
     """One card in the words of `gpu_studio.plan.Card`, less its index."""
     if isinstance(handle, Unknown):
         return {"uuid": "", "name": NAMELESS, "bus_id": bus_id, "lost": True, "why_unknown": handle.why}
@@ -168,7 +170,27 @@ def _facts(handle: Any, bus_id: str, more: Callable[[Any], dict[str, Any]] | Non
         **_memory(handle),
         **_known(handle),
         **(more(handle) if more else {}),
+        **_divided(handle, more),
     }
+
+
+def _divided(handle: Any, more: More) -> dict[str, Any]:
+    """Of a card in MIG mode its instances, each told of as a card; where it has none yet, nothing can use it."""
+    mode = ask(pynvml.nvmlDeviceGetMigMode, handle)
+    if isinstance(mode, Unknown) or mode[0] != pynvml.NVML_DEVICE_MIG_ENABLE:
+        return {}
+    most = ask(pynvml.nvmlDeviceGetMaxMigDeviceCount, handle)
+    places = range(0 if isinstance(most, Unknown) else most)
+    found = [ask(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, place) for place in places]
+    instances = [_instance(each, place, more) for place, each in enumerate(found) if not isinstance(each, Unknown)]
+    return {"instances": instances} if instances else {"lost": True, "why_unknown": NO_INSTANCE}
+
+
+def _instance(handle: Any, place: int, more: More) -> dict[str, Any]:
+    name = _or(ask(pynvml.nvmlDeviceGetName, handle), f"{NAMELESS} MIG instance {place}")
+    facts = {"uuid": _or(ask(pynvml.nvmlDeviceGetUUID, handle), ""), "name": name}
+    kind = name.rpartition("MIG ")[2]
+    return facts | {"instance": kind} | _memory(handle) | (more(handle) if more else {})
 
 
 def _bus_id(handle: Any) -> str:

@@ -49,8 +49,19 @@ def _told(found: list[dict[str, Any]] | Unknown, name: str) -> dict[str, Any]:
     value = os.environ.get(VARIABLE)
     shown = [] if isinstance(found, Unknown) else left_visible(found, value)
     why = "" if shown else _why_none(found, value)
-    numbered = [{"index": index, **facts} for index, facts in enumerate(shown)]
+    numbered = [{"index": index, **facts} for index, card in enumerate(shown) for facts in _parts(card)]
     return {"cards": numbered, **host(), "why_no_cards": why, "simulated": bool(name)}
+
+
+def _parts(card: dict[str, Any]) -> list[dict[str, Any]]:
+    """The card; of one in MIG mode its instances, told apart where they are of one size."""
+    whole = {name: value for name, value in card.items() if name in ("bus_id", "compute_capability")}
+    kinds = [part["instance"] for part in card.get("instances", ())]
+    parts = [
+        whole | part | {"instance": kind if kinds.count(kind) == 1 else f"{kind} #{kinds[:place].count(kind) + 1}"}
+        for place, (kind, part) in enumerate(zip(kinds, card.get("instances", ()), strict=True))
+    ]
+    return parts or [card]
 
 
 def _all_cards(listed: list[PciCard], more: Callable[[Any], dict[str, Any]] | None) -> list[dict[str, Any]] | Unknown:

@@ -39,5 +39,7 @@ def _card(cards: Sequence[Facts], name: str) -> Facts | None:
     if name.isascii() and name.isdecimal():
         index = int(name[:9])
         return cards[index] if index < len(cards) else None
-    begun = [card for card in cards if name.startswith("GPU-") and card["uuid"].startswith(name)]
+    parts = [part for card in cards for part in card.get("instances", ())]
+    among = parts if name.startswith("MIG-") else cards
+    begun = [card for card in among if name.startswith(("GPU-", "MIG-")) and card["uuid"].startswith(name)]
     return begun[0] if len(begun) == 1 else None

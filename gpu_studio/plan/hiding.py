@@ -31,7 +31,7 @@ def without(plan: Plan, machine: Machine, cards: Iterable[str]) -> Plan:
     """
     hidden = set(cards)
     counts = not any(card.lost for card in machine.cards)
-    shown = plan.devices.visible or tuple(card.device for card in machine.cards)
+    shown = plan.devices.visible or tuple(card.device for card in visible_cards(plan.devices, machine))
     kept = tuple(name for name in shown if physical_name(name, machine) not in hidden)
     carve = tuple(each for each in plan.devices.carve if physical_name(each.device, machine) not in hidden)
     if not counts:
@@ -49,8 +49,8 @@ def by_uuid(device: str, machine: Machine) -> str:
 
 def only_on(card: Card, plan: Plan) -> Plan:
     """`plan` on this card alone, whole."""
-    by_uuid = any(name.startswith(UUID_PREFIX) for name in plan.devices.visible)
-    name = card.uuid if by_uuid and card.uuid else card.device
+    named_so = any(name.startswith(UUID_PREFIX) for name in plan.devices.visible)
+    name = card.uuid if named_so and card.uuid else card.device
     chosen = replace(plan.distribution, devices=(), parameter_device=None)
     return replace(plan, devices=replace(plan.devices, visible=(name,), carve=()), distribution=chosen)
 

@@ -13,7 +13,7 @@ CPU = "CPU:0"
 """The one physical device that is no card."""
 
 _NUMBER = "(?:0|[1-9][0-9]{0,3})"
-_PHYSICAL = re.compile(rf"CPU:0|GPU:{_NUMBER}|GPU-[0-9A-Za-z-]{{1,64}}")
+_PHYSICAL = re.compile(rf"CPU:0|GPU:{_NUMBER}|(?:GPU|MIG)-[0-9A-Za-z-]{{1,64}}")
 _LOGICAL = re.compile(rf"(?:CPU|GPU):{_NUMBER}")
 
 
@@ -39,10 +39,12 @@ def is_logical_name(device: str) -> bool:
 def visible_cards(devices: Devices, machine: Machine) -> tuple[Card, ...]:
     """The cards that TensorFlow may see, in the order in which it will number them.
 
-    That is PCI bus order, or where `devices.visible` names cards, the order in which they are named.
+    That is PCI bus order, or where `devices.visible` names cards, the order in which they are named. Of cards in MIG
+    mode CUDA shows one instance and nothing else: where none is named, the first.
     """
     if not devices.visible:
-        return machine.cards
+        first = next((card for card in machine.cards if card.instance), None)
+        return machine.cards if first is None else (first,)
     named = (machine.card(device) for device in devices.visible)
     return tuple(dict.fromkeys(card for card in named if card))
 

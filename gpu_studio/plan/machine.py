@@ -10,6 +10,7 @@ LITTLE_MIB, LITTLE_SHARE = 1024, 0.05
 IDLE_PERCENT = 10
 """A card that is free is busy for less of its time."""
 UUID_PREFIX = "GPU-"
+INSTANCE_PREFIX = "MIG-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +28,17 @@ class CardUser:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One NVIDIA card. `index` counts in PCI bus order, as TensorFlow sees the cards when the plan hides none.
+    """One NVIDIA card, or an instance of one in MIG mode.
 
-    Where CUDA_VISIBLE_DEVICES is set, it counts the cards named there, in their order, and there are no others.
+    `index` counts in PCI bus order, as TensorFlow sees the cards when the plan hides none. Where CUDA_VISIBLE_DEVICES
+    is set, it counts the cards named there, in their order, and there are no others. Of a card in MIG mode each
+    `instance` (`3g.40gb`) stands for itself, with the index of the card: CUDA shows a process one instance, and no
+    other instance or card beside it.
 
     `total_mib` and `used_mib` are binary mebibytes; None is unknown, and `why_unknown` then says why. `reserved_mib`
     is what the driver and the firmware keep for themselves; it is part of the total, and not of the used. `users` are
-    those who hold it, where that was asked. `compute_capability` is CUDA's, `8.9`; empty if it is unknown.
-    One that is `lost` is in the machine, and the driver does not answer for it; `why_unknown` then says why.
+    those who hold it, where that was asked. `compute_capability` is CUDA's, `8.9`; empty if it is unknown. One that is
+    `lost` is in the machine, and the driver does not answer for it; `why_unknown` then says why.
     """
 
     index: int
@@ -46,6 +50,7 @@ class Card:
     reserved_mib: int = 0
     asleep: bool = False
     lost: bool = False
+    instance: str = ""
     why_unknown: str = ""
     users: tuple[CardUser, ...] = ()
     compute_capability: str = ""
@@ -59,13 +64,13 @@ class Card:
 
     @property
     def device(self) -> str:
-        """The physical device's name in a plan, `GPU:0`."""
-        return f"GPU:{self.index}"
+        """The physical device's name in a plan, `GPU:0`; an instance has no number, and is called by its UUID."""
+        return self.uuid if self.instance else f"GPU:{self.index}"
 
     @property
     def title(self) -> str:
         """What a person calls it, `GPU 0`: never `GPU:0`, which is a logical device of TensorFlow's."""
-        return f"GPU {self.index}"
+        return f"GPU {self.index} {self.instance}".rstrip()
 
     @property
     def answers(self) -> bool:
@@ -121,12 +126,13 @@ class Machine:
     def card(self, device: str) -> Card | None:
         """The card that a plan calls `GPU:1` or by (the beginning of) its UUID; None if there is no such card.
 
-        A beginning that fits several cards names none of them.
+        A beginning that fits several cards names none of them. The number of a card in MIG mode means its first
+        instance, as it does to CUDA.
         """
         for card in self.cards:
-            if device and device in (card.device, card.uuid):
+            if device and device in (card.device, card.uuid, f"GPU:{card.index}"):
                 return card
-        if len(device) <= len(UUID_PREFIX) or not device.startswith(UUID_PREFIX):
+        if len(device) <= len(UUID_PREFIX) or not device.startswith((UUID_PREFIX, INSTANCE_PREFIX)):
             return None
         begun = [card for card in self.cards if card.uuid.startswith(device)]
         return begun[0] if len(begun) == 1 else None

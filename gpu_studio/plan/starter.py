@@ -29,12 +29,12 @@ def starter(machine: Machine) -> Plan:
     if card is None:
         return on_cpus(machine)
     devices = Devices(visible=_visible(machine, (card,)), memory_growth=True)
-    return _plan("digits on one card", devices, 1, "one_device")
+    return _plan(f"digits on one {_kind(card)}", devices, 1, "one_device")
 
 
 def spread(machine: Machine) -> Plan:
     """A plan with several replicas: mirrored over the free cards; over slices of the best one; or over logical CPUs."""
-    free = tuple(card for card in machine.cards if card.is_free)
+    free = tuple(card for card in machine.cards if card.is_free and not card.instance)
     card = best_card(machine)
     if len(free) > 1:
         return _plan(f"digits on {_words(len(free))} cards", Devices(visible=_visible(machine, free)), len(free))
@@ -70,10 +70,11 @@ def _on_slices(machine: Machine, card: Card) -> Plan:
     count, mib = _slices(card)
     if count < 2:
         # Too little is free to share out: grow from nothing, so that whoever uses the card keeps what they have.
-        return _plan("digits on one card", Devices(visible=visible, memory_growth=True), 1)
+        return _plan(f"digits on one {_kind(card)}", Devices(visible=visible, memory_growth=True), 1)
     carved = visible[0] if visible else card.device
     devices = Devices(visible=visible, carve=(Carve(carved, (mib,) * count),))
-    return _plan(f"digits on {_words(count)} slices of a card", devices, count)
+    whole = "an instance" if card.instance else "a card"
+    return _plan(f"digits on {_words(count)} slices of {whole}", devices, count)
 
 
 def _slices(card: Card) -> tuple[int, int]:
@@ -85,7 +86,7 @@ def _slices(card: Card) -> tuple[int, int]:
 
 def _visible(machine: Machine, cards: tuple[Card, ...]) -> tuple[str, ...]:
     """The cards by name: by UUID while one is lost, because CUDA may leave that one out of its count."""
-    if len(cards) == len(machine.cards):
+    if len(cards) == len(machine.cards) and not any(card.instance for card in cards):
         return ()
     lost = any(card.lost for card in machine.cards)
     return tuple(card.uuid if lost and card.uuid else card.device for card in cards)
@@ -105,6 +106,10 @@ def _plan(name: str, devices: Devices, replicas: int, strategy: str = "mirrored"
 def _batch(replicas: int) -> int:
     """Some samples for each replica, and as many for each."""
     return -(-max(BATCH_SIZE, 8 * replicas) // replicas) * replicas
+
+
+def _kind(card: Card) -> str:
+    return "MIG instance" if card.instance else "card"
 
 
 def _words(count: int) -> str:

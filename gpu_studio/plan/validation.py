@@ -31,6 +31,7 @@ RULES: tuple[tuple[frozenset[str], Rule], ...] = tuple(
         ("name", _alone(training_rules.name)),
         ("devices", device_rules.visible_names),
         ("devices", device_rules.lost_cards),
+        ("devices", device_rules.one_instance),
         ("devices", device_rules.carved_names),
         ("devices", device_rules.slices),
         ("devices", _alone(device_rules.growth)),

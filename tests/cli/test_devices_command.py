@@ -117,7 +117,7 @@ def test_that_a_plan_can_be_held_against_simulated_cards(gpu_studio, tmp_path):
     answer = gpu_studio("check", path, "--json", "--simulate", "4xA100")
 
     assert answer.code == 0
-    assert "GPU:3" in {device["name"] for device in answer.document["devices"]}
+    assert [device["physical"] for device in answer.document["devices"]] == ["GPU:3", "CPU:0"]
 
 
 @pytest.mark.slow

@@ -115,12 +115,16 @@ def test_that_what_may_fail_is_said_and_is_no_error(opened) -> None:
 
 
 def test_that_a_card_with_instances_of_its_own_is_carved_as_any_other(opened) -> None:
-    mig = Machine((Card(0, "MIG-51b71a7e", "NVIDIA A100 MIG 3g.40gb", "", 40_192, 25, 100),), 16)
+    name = "MIG-51b71a7e-0001-4000-8000-000000000000"
+    part = Card(0, name, "NVIDIA A100 MIG 3g.40gb", "", 40_192, 25, 100, instance="3g.40gb")
+    mig = Machine((part, replace(part, uuid="MIG-2", instance="2g.20gb")), 16)
     bench = opened(mig, Plan())
-    bar = view(bench, "GPU:0").bar
+    bar = view(bench, name).bar
     bar.setFocus()
     QTest.keyClick(bar, Qt.Key.Key_S)
-    assert sum(slices_of(bench.plan, "GPU:0", mig)) == 40_192 - 125
+    assert sum(slices_of(bench.plan, name, mig)) == 40_192 - 125
+    assert bench.plan.devices.visible == (name,)
+    assert "a process sees one instance" in view(bench, "MIG-2").bar.accessibleDescription()
 
 
 def test_that_a_hidden_card_says_so_and_is_not_cut(opened) -> None:

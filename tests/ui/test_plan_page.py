@@ -130,11 +130,11 @@ def test_that_the_text_is_copied(page: PlanPage, window: MainWindow, qtbot) -> N
 def test_that_cards_are_cut_to_scale(open_window, qtbot) -> None:
     window = open_window(machine=TWO_CARDS)
     qtbot.waitUntil(lambda: window.document.plan is not None)
-    view = window.plan_page.devices.list.views["GPU:1"]
+    view = window.plan_page.devices.list.views["GPU:0"]
     view.choice.setFocus()
     qtbot.keyClick(view.choice, Qt.Key.Key_Down)
-    assert window.document.plan.devices.carve[0].slices_mib == (11_008, 11_008)
-    assert "GPU:1 10.8 GiB, GPU:2 10.8 GiB" in view._bar.accessibleDescription()
+    assert window.document.plan.devices.carve[0].slices_mib == (11_520, 11_520)
+    assert "GPU:0 11.2 GiB, GPU:1 11.2 GiB" in view._bar.accessibleDescription()
     assert not view._bar.grab().toImage().isNull()
 
 
@@ -166,4 +166,4 @@ def test_that_nothing_of_a_plan_is_shown_before_there_is_one(qtbot, theme, runs,
     assert not window.actions_["train"].isEnabled()
     window.inventory.refresh()
     qtbot.waitUntil(window.plan_page.training.isVisible)
-    assert window.plan_page.name.text() == "digits on two cards"
+    assert window.plan_page.name.text() == "digits on one card"

@@ -114,8 +114,10 @@ def _process(picture: Picture, process: Process) -> tuple[RenderableType, ...]:
 
 
 def _name(picture: Picture, key: str) -> str:
-    keys = list(picture.cards)
-    return f"GPU {keys.index(key)}" if key in keys else "a card"
+    for place, card in enumerate(picture.cards.values()):
+        if key in (card.facts.card, *(part.card for part in card.facts.instances)):
+            return f"GPU {place}"
+    return "a card"
 
 
 def _latest(items: Iterable[T]) -> list[T]:

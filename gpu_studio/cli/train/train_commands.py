@@ -32,8 +32,8 @@ STARTER = "starter"
 
 def train(chosen: argparse.Namespace) -> int:
     """Train a plan file, or the starter plan of this machine."""
-    machine = this_machine()
     path = None if chosen.plan == STARTER else Path(chosen.plan)
+    machine = this_machine(users=path is None)
     plan = plans.load(path) if path else plans.starter(machine)
     plan = plans.with_settings(plan, chosen.settings)
     if chosen.name:

@@ -109,9 +109,9 @@ def mig(card: DriverCard, _facts: Facts) -> Finding | None:
     if not card.mig:
         return None
     if card.instances:
-        found = f"MIG divides it into {card.instances} parts; a process can use one of them."
+        found = f"MIG divides it into {card.instances} instances; a process can use one of them."
         return _finding("mig", "good", card, found)
-    found = "MIG is on, but the card has no parts yet, so CUDA sees nothing of it."
+    found = "MIG is on, but the card has no instances yet, so CUDA sees nothing of it."
     mend = (
         f"sudo nvidia-smi mig -i {card.index} -cgi 0 -C",
         f"sudo nvidia-smi -i {card.index} -mig 0    # or without MIG",

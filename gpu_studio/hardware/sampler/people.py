@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 
 from gpu_studio.hardware.nvml import MIB, Unknown
-from gpu_studio.hardware.sampler.card import Card
+from gpu_studio.hardware.sampler.card import Answerer, Card
 from gpu_studio.hardware.sampler.questions import PROCESS_CALLS
 from gpu_studio.hardware.samples import Process, Processes
 from gpu_studio.hardware.source import Known
@@ -33,7 +33,7 @@ class People:
         self._now = {}
         found: list[Process] = []
         why: dict[str, str] = {}
-        for card in cards:
+        for card in (each for whole in cards for each in whole.instances or (whole,)):
             on_card = _on_card(card)
             if isinstance(on_card, Unknown):
                 why[card.key] = on_card.why
@@ -95,7 +95,7 @@ def is_used(card: Card) -> bool:
     return isinstance(on_card, Unknown) or bool(on_card)
 
 
-def _on_card(card: Card) -> dict[int, tuple[list[str], int | None]] | Unknown:
+def _on_card(card: Answerer) -> dict[int, tuple[list[str], int | None]] | Unknown:
     """The kinds of work and the memory in MiB of each process; a process of two kinds is one with its larger memory."""
     found: dict[int, tuple[list[str], int | None]] = {}
     failures = []

@@ -48,7 +48,11 @@ def _name(card: SimulatedCard, where: Where) -> bytes:
 
 
 def _uuid(card: SimulatedCard, where: Where) -> bytes:
-    return (f"MIG{card.uuid[3:-2]}{where.instance:02x}" if isinstance(where, InstanceOf) else card.uuid).encode()
+    if not isinstance(where, InstanceOf):
+        return card.uuid.encode()
+    # As unlike as those of real instances, and never that of another card's.
+    _, first, _, *rest = card.uuid.split("-")
+    return "-".join(("MIG", first, f"{where.instance + 1:04x}", *rest)).encode()
 
 
 def _pci(card: SimulatedCard, _where: Where, _seconds: float, info: Any) -> None:
@@ -60,6 +64,9 @@ def _sizes(card: SimulatedCard, where: Where, seconds: float) -> tuple[int, int,
     if isinstance(where, InstanceOf):
         total = card.mig[where.instance][1]
         return total, total // (3 + where.instance), 0
+    if card.mig:
+        parts = (_sizes(card, InstanceOf(where, each), seconds) for each in range(len(card.mig)))
+        return card.total, sum(used for _, used, _ in parts), card.reserved
     return card.total, moment(card, where, seconds).used, card.reserved
 
 
@@ -125,16 +132,23 @@ def _instance(card: SimulatedCard, where: int, _seconds: float, index: Any, hand
     return None
 
 
-def _processes(card: SimulatedCard, where: int, seconds: float, count: Any, entries: Any) -> int | None:
-    if is_idle(where):
-        count._obj.value = 0
-        return None
-    count._obj.value = 1
-    if entries is None:
+def _processes(card: SimulatedCard, where: Where, seconds: float, count: Any, entries: Any) -> int | None:
+    there = _there(card, where, seconds)
+    count._obj.value = len(there)
+    if there and entries is None:
         return TOO_SMALL
-    entries[0].pid = pid_on(where)
-    entries[0].usedGpuMemory = moment(card, where, seconds).used * MIB
+    for entry, (pid, used) in zip(entries or (), there, strict=False):
+        entry.pid, entry.usedGpuMemory = pid, used * MIB
     return None
+
+
+def _there(card: SimulatedCard, where: Where, seconds: float) -> list[tuple[int, int]]:
+    """The processes on a card or an instance of one, with the MiB that they hold."""
+    if isinstance(where, InstanceOf):
+        return [(pid_on(where.place, where.instance), _sizes(card, where, seconds)[1])]
+    if card.mig:
+        return [one for each in range(len(card.mig)) for one in _there(card, InstanceOf(where, each), seconds)]
+    return [] if is_idle(where) else [(pid_on(where), moment(card, where, seconds).used)]
 
 
 def _no_processes(_card: SimulatedCard, _where: Where, _seconds: float, count: Any, _entries: Any) -> None:

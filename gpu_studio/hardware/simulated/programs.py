@@ -6,6 +6,7 @@ from gpu_studio.hardware.source import Known
 
 FIRST_PID = 2**22 + 1
 """Linux counts processes to 2²² at most."""
+_MOST_CARDS = 64
 _COMMANDS = (
     ("ada", "python train.py --config large.toml"),
     ("grace", "python -m gpu_studio.trainer runs/20261120T190000Z-digits"),
@@ -13,9 +14,9 @@ _COMMANDS = (
 )
 
 
-def pid_on(place: int) -> int:
-    """The process on the card in this place."""
-    return FIRST_PID + place
+def pid_on(place: int, instance: int = 0) -> int:
+    """The process on the card in this place, or on an instance of it in MIG mode."""
+    return FIRST_PID + place + _MOST_CARDS * instance
 
 
 def known(pid: int) -> Known | None:

@@ -44,6 +44,15 @@ def lost_cards(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
             yield Problem(field, received, f"{card.title} does not answer ({card.why_unknown}): hide it")
 
 
+def one_instance(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
+    """An instance of a card in MIG mode is visible alone: CUDA shows a process no other instance or card beside it."""
+    cards = visible_cards(plan.devices, machine) if machine else ()
+    if len(cards) > 1 and any(card.instance for card in cards):
+        titles = listed(card.title for card in cards)
+        advice = "MIG divides a card into instances, and a process can use one of them, and no card beside it: name one"
+        yield Problem("devices.visible", titles, advice)
+
+
 def slices(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     """Slices of a card have limits that fit the card together; slices of the CPU have none."""
     for index, carve in enumerate(plan.devices.carve):
@@ -99,12 +108,14 @@ def _gone(machine: Machine) -> str:
 
 def _hidden(field: str, device: str, plan: Plan, machine: Machine | None) -> Iterator[Problem]:
     visible = plan.devices.visible
-    if not visible or device == CPU:
+    card = machine.card(device) if machine else None
+    if device == CPU or (not visible and (card is None or not card.instance)):
         return
     seen = {card.device for card in visible_cards(plan.devices, machine)} if machine else set(visible)
-    if physical_name(device, machine) not in seen:
+    if physical_name(device, machine) not in seen or not visible:
+        does = "hides" if visible else "does not name"
         yield Problem(
-            field, f"{shown(device)}, which devices.visible hides", "add it to devices.visible, or do not carve it"
+            field, f"{shown(device)}, which devices.visible {does}", "add it to devices.visible, or do not carve it"
         )
 
 

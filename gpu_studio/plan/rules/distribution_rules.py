@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from gpu_studio.plan.logical import LogicalDevice, cpus, default_devices, gpus, is_logical_name, logical_devices
+from gpu_studio.plan.logical import CPU, LogicalDevice, cpus, default_devices, gpus, is_logical_name, logical_devices
 from gpu_studio.plan.machine import Machine
 from gpu_studio.plan.problems import Problem, choose_one, listed, shown
 from gpu_studio.plan.rules.device_rules import there_are
@@ -107,7 +107,7 @@ def _holding_replicas(plan: Plan, machine: Machine | None) -> tuple[LogicalDevic
 
 
 def _carved_cards(plan: Plan) -> tuple[str, ...]:
-    return tuple(carve.device for carve in plan.devices.carve if carve.device.startswith("GPU"))
+    return tuple(carve.device for carve in plan.devices.carve if carve.device != CPU)
 
 
 def _certain(plan: Plan, machine: Machine | None) -> tuple[LogicalDevice, ...] | None:
@@ -116,7 +116,7 @@ def _certain(plan: Plan, machine: Machine | None) -> tuple[LogicalDevice, ...] |
         return logical_devices(plan, machine)
     if not plan.devices.visible:
         return None
-    cards = [device for device in plan.devices.visible if device.startswith("GPU")]
+    cards = [device for device in plan.devices.visible if device != CPU]
     return gpus(plan.devices, cards) + cpus(plan.devices)
 
 

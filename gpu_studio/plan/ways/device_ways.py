@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from gpu_studio.plan.carving import equal_slices
+from gpu_studio.plan.hiding import only_on
 from gpu_studio.plan.hiding import without as without_cards
 from gpu_studio.plan.logical import CPU, visible_cards
 from gpu_studio.plan.machine import Machine
@@ -20,6 +22,10 @@ def visible(problem: Problem, plan: Plan, machine: Machine) -> Iterator[Mend]:
     if lost:
         label = "Hide it" if len(lost) == 1 else "Hide them"
         yield Mend(label, lambda changed: without_cards(changed, machine, [card.device for card in lost]))
+    seen = visible_cards(plan.devices, machine)
+    first = next((card for card in seen if card.instance), None)
+    if first is not None and len(seen) > 1:
+        yield Mend(f"Use {first.title} alone", partial(only_on, first))
     names = plan.devices.visible
     index = index_in(problem, names)
     if index is not None:

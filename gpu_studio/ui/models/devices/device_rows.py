@@ -72,8 +72,7 @@ class DeviceRow:
 
 def rows_of_machine(machine: Machine) -> tuple[DeviceRow, ...]:
     """The devices as the inventory tells them, before they are watched: the cards in bus order, and the CPU last."""
-    cards = tuple(_inventoried(place, card) for place, card in enumerate(machine.cards))
-    return (*cards, _cpu(machine, None))
+    return (*(_inventoried(card) for card in machine.cards), _cpu(machine, None))
 
 
 def rows_of(picture: Picture, machine: Machine | None, trouble: str = "") -> tuple[DeviceRow, ...]:
@@ -100,13 +99,13 @@ def figure(card: CardNow, name: str, unit: str, limit: object = None) -> Figure:
     return Figure(told, known=True)
 
 
-def _inventoried(place: int, card: Card) -> DeviceRow:
+def _inventoried(card: Card) -> DeviceRow:
     return DeviceRow(
         card.uuid or card.bus_id or card.device,
-        f"GPU {card.index}",
+        card.title,
         short_name(card.name),
-        place,
-        card.device,
+        card.index,
+        "" if card.instance else card.device,
         card.total_mib,
         card.used_mib,
         card.reserved_mib,
@@ -131,7 +130,7 @@ def _card(place: int, card: CardNow, picture: Picture, machine: Machine | None, 
         figure(card, "utilisation_percent", "%"),
         figure(card, "power_w", "W", card.figure("power_limit_w")),
         figure(card, "temperature_c", "°C"),
-        _used_by(facts.card, picture),
+        _used_by((facts.card, *(part.card for part in facts.instances)), picture),
         gone,
         lost=bool(gone) and not facts.asleep,
     )
@@ -152,7 +151,7 @@ def _instances(place: int, card: CardNow, picture: Picture, trouble: str) -> Ite
             utilisation=figure(now, "utilisation_percent", "%") if now else Figure(),
             power=Figure("of the card"),
             temperature=Figure("of the card"),
-            used_by=Figure("MIG instance"),
+            used_by=_used_by((told.card,), picture),
             gone=card.facts.gone or trouble,
             instance=True,
         )
@@ -193,15 +192,19 @@ def _tensorflow(uuid: str, bus_id: str, machine: Machine | None) -> str:
         return ""
     same = (card for card in machine.cards if (uuid and card.uuid == uuid) or (bus_id and card.bus_id == bus_id))
     found = next(same, None)
-    return found.device if found else "hidden"
+    if found is None:
+        return "hidden"
+    return "–" if found.instance else found.device
 
 
-def _used_by(key: str, picture: Picture) -> Figure:
+def _used_by(keys: tuple[str, ...], picture: Picture) -> Figure:
+    """Who is on a card with its MIG instances, or on one of them, by their keys."""
     if picture.processes is None:
         return Figure()
-    if key in picture.processes.why:
-        return Figure(picture.processes.why[key])
-    mine = sorted((each for each in picture.processes.processes if each.card == key), key=_memory, reverse=True)
+    why = next((picture.processes.why[key] for key in keys if key in picture.processes.why), "")
+    mine = sorted((each for each in picture.processes.processes if each.card in keys), key=_memory, reverse=True)
+    if why and not mine:
+        return Figure(why)
     if not mine:
         return Figure("free")
     more = f" + {len(mine) - 1}" if len(mine) > 1 else ""

@@ -13,6 +13,8 @@ from gpu_studio.ui.models.plan.track import Overflow, Segment, Track, caution_of
 from gpu_studio.ui.units import mib, number, plural, sentence
 
 HIDDEN = "hidden from TensorFlow by the plan"
+ANOTHER = "not used: a process sees one instance"
+ONE_OF_THEM = "MIG divides the card into instances; a process can use one of them, and no other card beside it."
 MISSING = "not in this machine"
 LOST = "lost"
 WHOLE = "whole"
@@ -136,13 +138,21 @@ def _card_strip(plan: Plan, machine: Machine, card: Card, first: int | None, err
             errors=errors, lost=True,
         )  # fmt: skip
     if first is None:
-        return Strip(card.device, name, detail, 0, (Segment(1, HIDDEN),), visible=False, errors=errors)
+        hidden = Segment(1, ANOTHER if card.instance else HIDDEN)
+        return Strip(
+            card.device, name, detail, 0, (hidden,), ONE_OF_THEM * bool(card.instance), visible=False, errors=errors
+        )
     sizes = slices_of(plan, card.device, machine)
     track = track_of(card, sizes, first, grows=plan.devices.memory_growth)
     return Strip(
-        card.device, name, detail, len(sizes) or 1, segments_of(track), taken_in_words(card), carved=bool(sizes),
+        card.device, name, detail, len(sizes) or 1, segments_of(track), _note(card), carved=bool(sizes),
         track=track, overflow=overflow_of(track), errors=errors, caution=caution_of(track),
     )  # fmt: skip
+
+
+def _note(card: Card) -> str:
+    taken = taken_in_words(card)
+    return f"{taken}. {ONE_OF_THEM}" if card.instance else taken
 
 
 def taken_in_words(card: Card) -> str:

@@ -53,7 +53,12 @@ def set_cut(plan: Plan, device: str, cut: Cut, machine: Machine) -> Plan:
     if carve == plan.devices.carve:
         return plan
     growth = plan.devices.memory_growth and not carve
-    changed = replace(plan, devices=replace(plan.devices, carve=carve, memory_growth=growth))
+    visible = plan.devices.visible
+    card = machine.card(device)
+    if card is not None and card.instance and not visible:
+        # An instance has no number by which TensorFlow could be told of its slices: the plan has to name it.
+        visible = (card.uuid,)
+    changed = replace(plan, devices=replace(plan.devices, visible=visible, carve=carve, memory_growth=growth))
     return followed(plan, changed, machine, device, cut.origins or (0,))
 
 

@@ -7,18 +7,18 @@ from dataclasses import replace
 
 from gpu_studio.plan import Card, Machine, Plan
 from gpu_studio.plan.logical import is_physical_name
-from gpu_studio.plan.machine import UUID_PREFIX
+from gpu_studio.plan.machine import INSTANCE_PREFIX, UUID_PREFIX
 
 
 def named_cards(plan: Plan) -> tuple[str, ...]:
     """Every name by which the plan calls a card, each once, in `visible` and in the carves."""
     names = (*plan.devices.visible, *(carve.device for carve in plan.devices.carve))
-    return tuple(dict.fromkeys(name for name in names if name.startswith("GPU")))
+    return tuple(dict.fromkeys(name for name in names if not name.startswith("CPU")))
 
 
 def names_by_uuid(plan: Plan) -> bool:
     """Whether the plan calls a card by its UUID. One that calls some so and others by number is called so too."""
-    return any(name.startswith(UUID_PREFIX) for name in named_cards(plan))
+    return any(name.startswith((UUID_PREFIX, INSTANCE_PREFIX)) for name in named_cards(plan))
 
 
 def plan_name(plan: Plan, device: str, machine: Machine) -> str:

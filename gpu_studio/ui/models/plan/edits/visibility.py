@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpu_studio.plan import Carve, Machine, Plan
-from gpu_studio.plan.logical import CPU, physical_name
+from gpu_studio.plan.logical import CPU, physical_name, visible_cards
 from gpu_studio.plan.logical_names import followed
 from gpu_studio.ui.models.plan.edits.device_names import names_by_uuid, plan_name
 
@@ -16,7 +16,14 @@ def set_devices(plan: Plan, **values: bool) -> Plan:
 
 
 def show_card(plan: Plan, device: str, machine: Machine) -> Plan:
-    """`plan` with the card visible: in bus order if the others are, else as the last. All of them need no names."""
+    """`plan` with the card visible: in bus order if the others are, else as the last. All of them need no names.
+
+    An instance of a card in MIG mode takes the place of all others, and whatever is shown takes its place.
+    """
+    card, seen = machine.card(device), visible_cards(plan.devices, machine)
+    if card is not None and card not in seen and any(each.instance for each in (card, *seen)):
+        carve = tuple(each for each in plan.devices.carve if each.device == CPU)
+        return _changed(plan, (plan_name(plan, device, machine),), carve, machine)
     named = plan.devices.visible
     if not named or device in _physical(named, machine):
         return plan
@@ -30,7 +37,8 @@ def show_card(plan: Plan, device: str, machine: Machine) -> Plan:
 
 def hide_card(plan: Plan, device: str, machine: Machine) -> Plan:
     """`plan` with the card hidden, and no longer carved. One without visible cards names the CPU, which always is."""
-    names = plan.devices.visible or tuple(plan_name(plan, card.device, machine) for card in machine.cards)
+    seen = visible_cards(plan.devices, machine)
+    names = plan.devices.visible or tuple(plan_name(plan, card.device, machine) for card in seen)
     left = tuple(name for name in names if physical_name(name, machine) != device)
     carve = tuple(each for each in plan.devices.carve if physical_name(each.device, machine) != device)
     return _changed(plan, left or (CPU,), carve, machine)
