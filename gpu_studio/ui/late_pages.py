@@ -78,5 +78,6 @@ class LatePages:
         page.outcome.source_pressed.connect(window.run_plans.open_part)
         page.outcome.allow_pressed.connect(lambda path: window.consent.ask(path, page.look_again))
         page.told.connect(window.notice.say)
+        window.live_runs.add_button(page.header.live)
         page.runs_wanted.connect(lambda: window.show_page("runs"))
         page.plan_wanted.connect(lambda: window.show_page("plan"))

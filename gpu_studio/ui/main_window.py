@@ -15,6 +15,7 @@ from gpu_studio.resource_files import resource
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.ui.action_set import ActionSet
 from gpu_studio.ui.control.code_consent import CodeConsent
+from gpu_studio.ui.control.live_runs import LiveRuns
 from gpu_studio.ui.control.plan_files import PlanFiles
 from gpu_studio.ui.control.queue_control import QueueControl
 from gpu_studio.ui.control.quitting import Quitting
@@ -140,6 +141,7 @@ class MainWindow(QMainWindow):
         self.train_page.show_run(run)
         self.state.follow_run()
         self.show_page("train")
+        self.live_runs.show()
 
     def set_theme(self, mode: Mode) -> None:
         """Follow the system's colours, or wear one theme always; remembered."""
@@ -193,6 +195,7 @@ class MainWindow(QMainWindow):
 
     def _connect(self) -> None:
         self.state = WindowState(self)
+        self.live_runs: LiveRuns = LiveRuns(self, self._runs_dir)
         self.plan_files.failed.connect(lambda text: self.notice.say(text, "bad"))
         self.repairs: Repairs = Repairs(self)
         self.plan_files.opened.connect(lambda: self.show_page("plan"))

@@ -36,7 +36,7 @@ QUICK = {
     f"{_MODELS}.train.checkpoint_jobs.LOOK_MS": 5,
     f"{_MODELS}.train.live_run.LIVE_MS": 20,
     f"{_MODELS}.train.live_run.LOOK_MS": 100,
-    f"{_MODELS}.runs.ends_watch.LOOK_MS": 50,
+    f"{_MODELS}.runs.live_watch.LOOK_MS": 50,
     "gpu_studio.ui.pages.train.gone_banner.LOOK_MS": 50,
 }
 """How often is looked for what a test waits for: oftener than in the window, for hundreds of tests wait."""

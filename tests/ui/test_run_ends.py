@@ -15,9 +15,9 @@ from gpu_studio.runs.events import Failed, Finished, encode
 from gpu_studio.runs.files import append_line
 from gpu_studio.ui.control import run_ends
 from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.runs import ends_watch
+from gpu_studio.ui.models.runs import live_watch
 from gpu_studio.ui.models.runs.end_words import all_in_words, in_words
-from gpu_studio.ui.models.runs.ends_watch import EndsWatch
+from gpu_studio.ui.models.runs.live_watch import LiveWatch
 
 LONG_MS = 20_000
 
@@ -26,7 +26,7 @@ def test_that_the_end_of_every_live_run_is_told_once(runs, qtbot) -> None:
     first = make_run(runs, Script(epochs=2, trained=1))
     make_run(runs, Script(epochs=2, trained=2, ending="completed"))
     held = lock.take(first.lock_file)
-    watch, ends = EndsWatch(runs), []
+    watch, ends = LiveWatch(runs), []
     watch.ended.connect(lambda run: ends.append(run))
     watch.look()
     later = make_run(runs, Script(name="later", epochs=2, trained=1))
@@ -64,7 +64,7 @@ class Told(QObject):
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have windows look often, and not wait for each other."""
     monkeypatch.setattr(run_ends, "GRACE_MS", 0)
-    monkeypatch.setattr(ends_watch, "LOOK_MS", 50)
+    monkeypatch.setattr(live_watch, "LOOK_MS", 50)
 
 
 def all_have_told(qtbot) -> None:

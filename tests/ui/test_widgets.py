@@ -169,9 +169,9 @@ def test_that_the_status_line_shows_the_run_and_its_state(qtbot, theme: ThemeMan
     line.show()
     line.set_run("digits · epoch 3 of 20", "running")
     assert line.run_text == "digits · epoch 3 of 20"
-    assert line._run_dot.isVisible()
+    assert line._run_sign.isVisible()
     line.set_run("", None)
-    assert not line._run_dot.isVisible()
+    assert not line._run_sign.isVisible()
 
 
 @pytest.mark.parametrize(

@@ -211,6 +211,8 @@ class QueueControl(QObject):
             self._window.notice.say(f"{text} Look whether there is room, and whose it is.", "bad")
         self.read()
         self._see_to_runner()
+        # The folder of the runs may be there only now.
+        self._window.run_ends.watch.look()
         return done
 
     def _once_allowed(self, entry: Entry, then: Callable[[], object]) -> None:

@@ -76,7 +76,7 @@ class RunControl(QObject):
         self._keep_prediction(self.launched[-1].directory, document.plan, base)
         self._window.resuming.end()
         if other is not None:
-            self._window.notice.say(f"{other.id} is still training too: both runs share this machine.")
+            self._window.live_runs.tell_beside(other)
 
     def resume(self, run: RunDirectory, checkpoint: str | None = None) -> None:
         """Go on with a run from its newest checkpoint, or the one called so, as a new run, and show that."""

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Qt, QTimer
 from gpu_studio.runs import lock
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.end_told import is_told, mark_told, take_telling, untold
-from gpu_studio.ui.models.runs.ends_watch import EndsWatch
+from gpu_studio.ui.models.runs.live_watch import LiveWatch
 from gpu_studio.ui.settings import NOTIFY
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class RunEnds(QObject):
         super().__init__(window)
         self._window = window
         self._runs = runs
-        self.watch = EndsWatch(runs, self)
+        self.watch = LiveWatch(runs, self)
         self._notifier: Notifier | None = None
         self._due: list[RunDirectory] = []
         self._telling: list[RunDirectory] = []

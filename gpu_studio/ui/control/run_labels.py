@@ -91,6 +91,7 @@ class RunLabels(QObject):
         self._page.reader.read()
         if (shown := self._window.shown_run) is not None:
             shown.read_name()
+        self._window.live_runs.show()
         notice = self._window.notice
         if changed.why_not:
             notice.say(changed.why_not, "bad")

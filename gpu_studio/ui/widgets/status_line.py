@@ -10,13 +10,17 @@ from PySide6.QtCore import QPointF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QStatusBar, QWidget
 
+from gpu_studio.ui.theme.icons import coloured_icon
 from gpu_studio.ui.theme.manager import ThemeManager
-from gpu_studio.ui.theme.states import state_token
+from gpu_studio.ui.theme.states import ICONS, state_colour
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.labels import Elided
+from gpu_studio.ui.widgets.live_button import LiveButton
 
 if TYPE_CHECKING:
     from gpu_studio.runs.events import State
+
+_SIGN = 14
 
 
 class Dot(QWidget):
@@ -44,18 +48,43 @@ class Dot(QWidget):
         painter.drawEllipse(QPointF(self.width() / 2, self.height() / 2), GRID / 2, GRID / 2)
 
 
+class Sign(QWidget):
+    """The sign of a run's state in its colour; hidden without one."""
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._state: State | None = None
+        self.setFixedSize(QSize(_SIGN, _SIGN))
+        theme.changed.connect(self.update)
+        self.hide()
+
+    def set_state(self, state: State | None) -> None:
+        """Show the sign of this state."""
+        self._state = state
+        self.setVisible(state is not None)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw the sign."""
+        del event
+        if self._state is not None:
+            icon = coloured_icon(ICONS[self._state], state_colour(self._state, self._theme.tokens))
+            icon.paint(QPainter(self), self.rect())
+
+
 class StatusLine(QStatusBar):
-    """Three texts: `set_machine` and the TensorFlow in use at the left, `set_run` at the right."""
+    """The machine and the TensorFlow in use at the left; at the right the run that is shown, and a way to live runs."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setSizeGripEnabled(False)
-        self._machine_dot, self._run_dot = Dot(theme), Dot(theme)
+        self._machine_dot, self._run_sign = Dot(theme), Sign(theme)
+        self.live = LiveButton(theme)
         self._machine, self._run = Elided(role="caption"), Elided(role="caption")
         self._tensorflow = Elided(role="caption")
-        self._run_dot.hide()
         self.addWidget(_row(self._machine_dot, self._machine, self._tensorflow), 1)
-        self.addPermanentWidget(_row(self._run_dot, self._run))
+        self.addPermanentWidget(_row(self._run_sign, self._run, self.live))
 
     def set_machine(self, text: str, colour: str) -> None:
         """Say what is known of the machine; `colour` is the name of a token."""
@@ -69,9 +98,7 @@ class StatusLine(QStatusBar):
     def set_run(self, text: str, state: State | None) -> None:
         """Say how the run is; empty without one."""
         self._run.setText(text)
-        self._run_dot.setVisible(state is not None)
-        if state is not None:
-            self._run_dot.set_colour(state_token(state))
+        self._run_sign.set_state(state)
 
     @property
     def machine_text(self) -> str:

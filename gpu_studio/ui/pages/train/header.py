@@ -19,6 +19,7 @@ from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.badge import Badge
 from gpu_studio.ui.widgets.button import Button
 from gpu_studio.ui.widgets.labels import Elided
+from gpu_studio.ui.widgets.live_button import LiveButton
 from gpu_studio.ui.widgets.painted_line import PaintedLine
 
 _PARTS = 1000
@@ -41,7 +42,7 @@ class RunHeader(QWidget):
         self._state: State | None = None
         self._eta = SettledEta()
         self.name = Elided(role="heading")
-        self.badge = Badge(theme)
+        self.live, self.badge = LiveButton(theme), Badge(theme)
         self.line = PaintedLine(theme)
         self.pause, self.stop, self.more = Button("Pause"), Button("Stop"), Button("⋯")
         self.bar = QProgressBar()
@@ -128,6 +129,7 @@ class RunHeader(QWidget):
         # So that nothing moves when the buttons go.
         row.addStrut(_ROW)
         row.addWidget(self.name)
+        row.addWidget(self.live)
         row.addWidget(self.badge)
         row.addWidget(self.line, 1)
         for button in (self.pause, self.stop, self.more):

@@ -1,4 +1,4 @@
-"""Tells of runs that end, whoever started them: those that were alive when it looked, and those begun since."""
+"""Follows which runs are alive, whoever started them, and tells when one begins and when one ends."""
 
 from __future__ import annotations
 
@@ -13,22 +13,32 @@ from gpu_studio.ui.control.run_control import live_runs
 LOOK_MS = 1000
 
 
-class EndsWatch(QObject):
-    """`ended(RunDirectory)` fires once for each run whose trainer has gone.
+class LiveWatch(QObject):
+    """`live` are the runs whose trainers were alive at the last look, the newest first; `changed`: they are others.
 
-    The system tells when a run comes; only while some are alive are their locks asked, once a second.
+    `began(RunDirectory)` fires for a run that came after the first look and was not started by this window;
+    `ended(RunDirectory)` once for each whose trainer has gone. The system tells when a run comes; only while some are
+    alive are their locks asked, once a second.
     """
 
+    began = Signal(object)
     ended = Signal(object)
+    changed = Signal()
 
     def __init__(self, runs: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._runs = runs
         self._live: dict[str, RunDirectory] = {}
+        self._has_looked = False
         self._folder: QFileSystemWatcher | None = None
         self._timer = QTimer(self)
         self._timer.setInterval(LOOK_MS)
         self._timer.timeout.connect(self._ask)
+
+    @property
+    def live(self) -> list[RunDirectory]:
+        """The runs that were alive at the last look, the newest first."""
+        return [self._live[name] for name in sorted(self._live, reverse=True)]
 
     def look(self) -> None:
         """Find what is alive now."""
@@ -36,21 +46,29 @@ class EndsWatch(QObject):
             self._folder = QFileSystemWatcher(self)
             self._folder.addPath(str(self._runs))
             self._folder.directoryChanged.connect(lambda _: self.look())
-        self._live |= {run.id: run for run in live_runs(self._runs)}
-        if self._live:
-            self._timer.start()
+        new = [run for run in live_runs(self._runs) if run.id not in self._live]
+        first, self._has_looked = not self._has_looked, True
+        self._take(new)
+        for run in new if not first else ():
+            self.began.emit(run)
 
     def add(self, run: RunDirectory) -> None:
-        """Await the end of a run that has just been started, and may be over already."""
+        """Await the end of a run that this window has just started, and that may be over already."""
+        self._take([run])
         self.look()
-        self._live[run.id] = run
-        self._timer.start()
 
     def close(self) -> None:
         """Look no more."""
         self._timer.stop()
         if self._folder is not None:
             self._folder.removePath(str(self._runs))
+
+    def _take(self, new: list[RunDirectory]) -> None:
+        self._live |= {run.id: run for run in new}
+        if self._live:
+            self._timer.start()
+        if new:
+            self.changed.emit()
 
     def _ask(self) -> None:
         gone = [run for run in self._live.values() if not is_live(run)]
@@ -62,3 +80,5 @@ class EndsWatch(QObject):
             # One that was deleted, or moved away, has nothing to tell.
             if run.exists():
                 self.ended.emit(run)
+        if gone:
+            self.changed.emit()
