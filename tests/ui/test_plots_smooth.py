@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.runs.reading.pyramid import Sums
-from gpu_studio.ui.widgets.plots.part import Part
-from gpu_studio.ui.widgets.plots.smooth import column_means, smooth
+from gpu_studio.runs.reading.series import Series
+from gpu_studio.ui.widgets.plots.smooth import Average, averages, smooth
 
-VALUES = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=80).map(np.array)
+VALUES = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=300).map(np.array)
 WEIGHTS = st.floats(0, 0.99)
 
 
@@ -37,20 +36,59 @@ def test_that_a_weight_of_nothing_smooths_nothing():
     assert smooth(values, 0.0) is values
 
 
-@given(VALUES, st.integers(1, 20))
-def test_that_the_means_of_columns_weigh_each_point_once(values, columns):
-    x = np.arange(len(values), dtype=float)
-    edges = np.linspace(0.0, float(len(values)), columns + 1)
-    mean_x, means = column_means(Sums(x, values, np.ones(len(x))), edges)
-    assert len(means) <= max(columns, 1) or len(means) == len(values)
-    assert np.all(np.diff(mean_x) > 0)
-    if len(values) > columns:
-        counts = np.bincount(np.searchsorted(edges, x, side="right"), minlength=columns + 2)
-        assert np.sum(means * counts[counts > 0]) == pytest.approx(values.sum(), abs=1e-6)
+def tensorboard(values, weight):
+    """As TensorBoard's own front end goes through a curve, point by point (vz_line_chart2, resmoothDataset)."""
+    last, count, smoothed = 0.0, 0, []
+    for value in values:
+        if not np.isfinite(value):
+            smoothed.append(np.nan)
+            continue
+        last = last * weight + (1 - weight) * value
+        count += 1
+        smoothed.append(last / (1 - weight**count) if weight < 1 else last)
+    return smoothed
 
 
-def test_that_values_that_are_no_numbers_do_not_count():
-    x, y = np.arange(6.0), np.array([1.0, np.nan, 3.0, 5.0, np.inf, 7.0])
-    edges = np.array([0.0, 3.0, 6.0])
-    _, means = column_means(Part(x, y, None, 0, 6).sums(edges), edges)
-    assert means.tolist() == [2.0, 6.0]
+@given(st.lists(st.floats(-1e3, 1e3) | st.just(float("nan")), max_size=300), st.floats(0.01, 0.99))
+def test_that_it_is_tensorboard_s_average(values, weight):
+    np.testing.assert_allclose(smooth(np.array(values), weight), tensorboard(values, weight), rtol=1e-7, atol=1e-7)
+
+
+@given(
+    st.lists(st.lists(st.floats(-1e3, 1e3) | st.just(float("nan")), max_size=90), max_size=12),
+    st.floats(0.01, 0.99),
+    st.integers(0, 40),
+)
+def test_that_a_curve_that_grows_is_averaged_as_one_that_was_there_at_once(batches, weight, unsettled):
+    average, values = Average(), np.empty(0)
+    for batch in batches:
+        values = np.concatenate((values, batch))
+        settled = max(len(values) - unsettled, 0)
+        found = average.of(values, weight, thinned=(0, 1.0), settled=settled, version="the same")
+        np.testing.assert_allclose(found, smooth(values, weight), rtol=1e-7, atol=1e-7)
+        values = np.concatenate((values[:settled], values[settled:] + 1.0))  # what had not settled becomes another
+
+
+def test_that_points_that_stand_for_several_steps_count_for_as_many():
+    steps = np.repeat([4.0, 1.0, 2.0], 5)
+    thinned = Average().of(np.array([4.0, 1.0, 2.0]), 0.9, thinned=(3, 5.0), settled=3, version=0)
+    np.testing.assert_allclose(thinned, smooth(steps, 0.9)[4::5])
+
+
+def test_that_a_long_run_that_was_thinned_is_smoothed_nearly_as_if_it_were_whole():
+    values = 2.0 + np.sin(np.arange(40_000) / 3_000) + np.random.default_rng(0).normal(0, 0.1, 40_000)
+    series = Series("time", "loss", by="loss", along="time", most=4_096)
+    series.add(np.arange(40_000.0), values)
+    times, kept = series.column("time"), series.column("loss")
+    assert len(kept) < len(values) // 8
+    found = Average().of(kept, 0.999, thinned=series.thinned, settled=len(kept), version=0)
+    exact = smooth(values, 0.999)[times.astype(int)]
+    assert np.abs(found - exact)[20:].max() < 0.05, "only the first points stand for steps not yet averaged"
+
+
+def test_that_what_is_near_goes_on_from_where_the_curve_was():
+    values = np.random.default_rng(0).normal(size=500)
+    average = Average()
+    whole = average.of(values, 0.95, thinned=(0, 1.0), settled=500, version=0)
+    np.testing.assert_allclose(average.going_on(values[200:300], 0.95, 200), whole[200:300])
+    assert averages(np.empty(0), 0.5).shape == (2, 0)

@@ -12,6 +12,7 @@ from gpu_studio.ui.widgets.plots.backdrop import Limit
 from gpu_studio.ui.widgets.plots.curve import Style
 from gpu_studio.ui.widgets.plots.marks import Marks
 from gpu_studio.ui.widgets.plots.scale import LOG
+from gpu_studio.ui.widgets.plots.smooth import smooth
 from gpu_studio.ui.widgets.plots.time_plot import TimePlot
 from gpu_studio.ui.widgets.plots.time_view import TimeView
 from gpu_studio.ui.widgets.plots.time_window import Extent
@@ -271,7 +272,21 @@ def test_that_a_smoothed_curve_does_not_depend_on_where_the_view_begins(plot, ti
     time.zoom(20.0, 60.0)
     whole = np.interp([50.0], *drawn(plot))
     time.zoom(40.0, 80.0)
-    assert np.interp([50.0], *drawn(plot)) == pytest.approx(whole, abs=0.4)
+    assert np.interp([50.0], *drawn(plot)) == pytest.approx(whole, abs=0.05)
+
+
+def test_that_a_smoothed_curve_does_not_depend_on_the_width_of_the_plot_or_of_the_axis(plot, time):
+    plot.canvas._curves[0].smoothing = 0.9
+    x = START + np.arange(400.0) * RUN / 400
+    losses = np.where(np.arange(400) < 4, 9.0, 1.0 + 0.1 * (np.arange(400) % 3))
+    plot.feed("train", x, losses, START)
+    expected = smooth(losses, 0.9)
+    for width in (1200, 300):
+        plot.resize(width, 200)
+        plot.draw_soon()
+        at, height = drawn(plot)
+        places = np.round(at * 400 / RUN).astype(int)
+        np.testing.assert_allclose(height, expected[places])
 
 
 def test_that_dots_are_drawn_only_where_they_stand_apart(theme, qtbot, time):

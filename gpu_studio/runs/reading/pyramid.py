@@ -8,7 +8,7 @@ single points only where a column begins or ends within the shortest block.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,20 +24,12 @@ _LEVELS: Final = 5
 _NONE: Final = -1
 
 
-class Sums(NamedTuple):
-    """Sums over pieces of a curve, each of shape (pieces,), in their order: of x, of y, and how many points."""
-
-    x: Array
-    y: Array
-    points: Array
-
-
 class Pyramid:
     """Blocks over the `settled` first points of a curve, which only ever grows, but for `cut`.
 
-    Values that are not finite count as not there. A block costs 28 bytes, a tenth of what its points take, and is made
-    when a picture first needs it. Whoever drew the curve can tell by `total`, the series' own, whether anything is new,
-    and by `layout` whether more than its end may be another.
+    Values that are not finite count as not there. A block costs 12 bytes, a twentieth of what its points take, and is
+    made when a picture first needs it. Whoever drew the curve can tell by `total`, the series' own, whether anything is
+    new, and by `layout` whether more than its end may be another.
     """
 
     def __init__(self) -> None:
@@ -62,51 +54,34 @@ class Pyramid:
         for level in self._levels:
             level.filled = min(level.filled, points // level.size)
 
-    def extremes(self, x: Array, y: Array, first: int, last: int, cuts: Indices) -> Indices:
+    def extremes(self, y: Array, first: int, last: int, cuts: Indices) -> Indices:
         """Places among the points from `first` to before `last`, sorted, that hold every extreme between two `cuts`.
 
         The first of the least and the first of the greatest finite values between each two of the cuts (sorted, shape
-        (cuts,)) are among them, and so are the first and the last point. `x` and `y` are the whole curve.
+        (cuts,)) are among them, and so are the first and the last point. `y` are the values of the whole curve.
         """
         found: list[NDArray[np.integer]] = []
-        for level, blocks in self._pieces(x, y, first, last, cuts):
+        for level, blocks in self._pieces(y, first, last, cuts):
             found += [blocks] if level is None else [level.least[blocks], level.greatest[blocks]]
         places = np.concatenate(found)
         places.sort()
         return places[np.searchsorted(places, 0) :]
 
-    def sums(self, x: Array, y: Array, first: int, last: int, cuts: Indices) -> Sums:
-        """Those of the pieces that the points from `first` to before `last` fall into, none of them over a cut.
-
-        The pieces come in their order. Values that are not finite do not count, and make no piece.
-        """
-        starts, told = [], []
-        for level, blocks in self._pieces(x, y, first, last, cuts):
-            if level is None:
-                there = np.isfinite(y[blocks])
-                starts.append(blocks)
-                told.append(np.stack((np.where(there, x[blocks], 0.0), np.where(there, y[blocks], 0.0), there)))
-            else:
-                starts.append(blocks * level.size)
-                told.append(level.sums[:, blocks])
-        together = np.concatenate(told, axis=1)[:, np.argsort(np.concatenate(starts))]
-        return Sums(*together[:, together[2] > 0])
-
-    def missing(self, x: Array, y: Array, first: int, last: int) -> Indices:
+    def missing(self, y: Array, first: int, last: int) -> Indices:
         """The places from `first` to before `last` whose value is not finite, shape (places,)."""
-        self._cover(x, y)
+        self._cover(y)
         level = self._levels[0]
         begin = min(-(-first // BLOCK), level.filled)
         end = max(min(last // BLOCK, level.filled), begin)
-        holed = begin + np.flatnonzero(level.sums[2, begin:end] < BLOCK)
+        holed = begin + np.flatnonzero(level.counts[begin:end] < BLOCK)
         inside = (holed[:, np.newaxis] * BLOCK + np.arange(BLOCK)).ravel()
         head = np.arange(first, min(begin * BLOCK, last))
         places = np.concatenate((head, inside, np.arange(max(end * BLOCK, first), last)))
         return places[~np.isfinite(y[places])]
 
-    def _pieces(self, x: Array, y: Array, first: int, last: int, cuts: Indices) -> Iterator[Piece]:
+    def _pieces(self, y: Array, first: int, last: int, cuts: Indices) -> Iterator[Piece]:
         """Whole blocks that no cut falls into, from the longest, and at last the single points that are left."""
-        self._cover(x, y)
+        self._cover(y)
         # So the first and the last point are single ones.
         cuts = np.concatenate((cuts, (first, first + 1, last - 1, last)))
         number = _longest((last - first) // len(cuts))
@@ -126,18 +101,18 @@ class Pyramid:
         points = points[np.searchsorted(points, first) : np.searchsorted(points, last)]
         yield None, np.concatenate((points, np.arange(max(first, level.filled * BLOCK), last)))
 
-    def _cover(self, x: Array, y: Array) -> None:
+    def _cover(self, y: Array) -> None:
         """Make the blocks of what has settled since the last time."""
         below = None
         for level in self._levels:
-            level.fill(x, y, self.settled // level.size, below)
+            level.fill(y, self.settled // level.size, below)
             below = level
 
 
 class _Level:
-    """The blocks of one length: the places of their first least and first greatest value, -1 without one; their sums.
+    """The blocks of one length: the places of their first least and first greatest value, -1 without one.
 
-    The rows of `sums` are those of x and of y, and how many points are finite.
+    `counts` says how many points of each are finite.
     """
 
     def __init__(self, size: int) -> None:
@@ -145,11 +120,11 @@ class _Level:
         self.filled = 0
         self.least: Places = np.empty(0, dtype=np.int32)
         self.greatest: Places = np.empty(0, dtype=np.int32)
-        self.sums: Array = np.empty((3, 0))
+        self.counts: Places = np.empty(0, dtype=np.int32)
 
     @property
     def nbytes(self) -> int:
-        return self.least.nbytes + self.greatest.nbytes + self.sums.nbytes
+        return self.least.nbytes + self.greatest.nbytes + self.counts.nbytes
 
     def between(self, first: int, last: int) -> Indices:
         """The blocks with any of the points from `first` to before `last`."""
@@ -166,7 +141,7 @@ class _Level:
         flags[np.minimum(inner, self.filled)] = True
         return flags
 
-    def fill(self, x: Array, y: Array, blocks: int, below: _Level | None) -> None:
+    def fill(self, y: Array, blocks: int, below: _Level | None) -> None:
         """Have so many blocks; those of the level below are there."""
         begin = self.filled
         if blocks <= begin:
@@ -176,25 +151,19 @@ class _Level:
         if below is None:
             within = slice(begin * self.size, blocks * self.size)
             values, finite = y[within].reshape(-1, self.size), np.isfinite(y[within]).reshape(-1, self.size)
-            self._add_up(new, x[within].reshape(-1, self.size), values, finite)
+            self.counts[new] = finite.sum(axis=1)
             places = np.arange(within.start, within.stop, dtype=np.int32).reshape(-1, self.size)
             self._choose(new, places, places, *(2 * (values if finite.all() else np.where(finite, values, np.nan),)))
         else:
             under = slice(begin * _FAN, blocks * _FAN)
-            self.sums[:, new] = below.sums[:, under].reshape(3, -1, _FAN).sum(axis=2)
+            self.counts[new] = below.counts[under].reshape(-1, _FAN).sum(axis=1)
             least, greatest = (each[under].reshape(-1, _FAN) for each in (below.least, below.greatest))
             self._choose(new, least, greatest, _at(y, least), _at(y, greatest))
         self.filled = blocks
 
-    def _add_up(self, new: slice, x: Array, y: Array, finite: Flags) -> None:
-        if finite.all():
-            self.sums[:, new] = x.sum(axis=1), y.sum(axis=1), np.full(len(y), y.shape[1])
-        else:
-            self.sums[:, new] = [np.where(finite, each, 0.0).sum(axis=1) for each in (x, y, finite)]
-
     def _choose(self, new: slice, low: Places, high: Places, lows: Array, highs: Array) -> None:
         """Of the places in each row keep that of the first least, and that of the first greatest value, if any."""
-        rows, there = np.arange(len(low)), self.sums[2, new] > 0
+        rows, there = np.arange(len(low)), self.counts[new] > 0
         if not np.isfinite(lows).all():
             lows, highs = np.where(np.isnan(lows), np.inf, lows), np.where(np.isnan(highs), -np.inf, highs)
         self.least[new] = np.where(there, low[rows, lows.argmin(axis=1)], _NONE)
@@ -205,7 +174,7 @@ class _Level:
         if blocks > room:
             more = max(blocks, 2 * room) - room
             self.least, self.greatest = np.pad(self.least, (0, more)), np.pad(self.greatest, (0, more))
-            self.sums = np.pad(self.sums, ((0, 0), (0, more)))
+            self.counts = np.pad(self.counts, (0, more))
 
 
 Piece = tuple[_Level | None, Indices]

@@ -65,6 +65,11 @@ class Series:
         return self._group
 
     @property
+    def thinned(self) -> tuple[int, float]:
+        """How many of the oldest points stand for several that came, and for how many each does: two a group stay."""
+        return self._old, max(self._group / 2, 1.0)
+
+    @property
     def pyramid(self) -> Pyramid:
         """Blocks over column `by`, where the series has one to come along."""
         self._pyramid.settle(self._size, self._total)

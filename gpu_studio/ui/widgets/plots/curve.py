@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtGui import QColor, QPen
 
-from gpu_studio.runs.reading.pyramid import Pyramid, Sums
+from gpu_studio.runs.reading.pyramid import Pyramid
 from gpu_studio.runs.reading.series import Near, Series
 from gpu_studio.ui.theme.tokens import Tokens
 from gpu_studio.ui.widgets.plots.decimate import Array, Curve, two_a_column, visible
 from gpu_studio.ui.widgets.plots.part import Part, spliced
-from gpu_studio.ui.widgets.plots.remembered import Remembered, extremes, means
+from gpu_studio.ui.widgets.plots.remembered import Remembered
 from gpu_studio.ui.widgets.plots.scale import Scale
 from gpu_studio.ui.widgets.plots.sight import Flags, Sight
-from gpu_studio.ui.widgets.plots.smooth import column_means, smooth
+from gpu_studio.ui.widgets.plots.smooth import Average
 
 Colour = Callable[[Tokens], str]
 
@@ -27,8 +27,6 @@ _NOTHING: Array = np.empty(0)
 _DOT = 5.0
 # Dots nearer to each other than this would be a caterpillar.
 _PIXELS_PER_DOT = 8
-_SMOOTH_COLUMN_PIXELS = 3
-_WARM_UP_COLUMNS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,9 @@ class PlotCurve:
         self._times, self._values, self._origin = _NOTHING, _NOTHING, 0.0
         self._pyramid: Pyramid | None = None
         self._near: Near | None = None
-        self._extremes, self._means = Remembered(extremes), Remembered(means)
+        self._coarse = (0, 1.0)
+        self._average = Average()
+        self._extremes, self._of_averages = Remembered(), Remembered()
         self._drawn: tuple[object, ...] = ()
         self._range: tuple[float, float] | None = None
         self._line = pg.PlotCurveItem(connect="all", antialias=False, skipFiniteCheck=True)
@@ -126,6 +126,7 @@ class PlotCurve:
         """
         self._times, self._values, self._origin = times, values, origin
         self._pyramid, self._near = (None, None) if series is None else (series.pyramid, series.near)
+        self._coarse = (0, 1.0) if series is None else series.thinned
 
     def forget(self) -> None:
         """Have no points."""
@@ -176,26 +177,25 @@ class PlotCurve:
         return spliced(self._times, self._values, self._pyramid, self._near)
 
     def _thinned(self, sight: Sight) -> Curve:
-        if self.smoothing > 0:
-            return self._smoothed(sight)
-        edges, parts = sight.edges + self._origin, self._parts()
+        """The steps are smoothed, then thinned: neither the width of the plot nor the zoom changes a smooth curve."""
+        smooth = self.smoothing > 0
+        parts, remembered = (self._averaged(), self._of_averages) if smooth else (self._parts(), self._extremes)
+        edges = sight.edges + self._origin
         if len(parts) == 1 and _count(parts[0], edges) > 2 * sight.columns:
-            return self._extremes.curve(parts[0], edges)
+            return remembered.curve(parts[0], edges)
         return two_a_column(*_joined([part.candidates(edges) for part in parts], edges), edges)
 
-    def _smoothed(self, sight: Sight) -> Curve:
-        # The average is begun some columns before the view, so that it does not depend on where the view begins.
-        edges = sight.split(max(sight.columns // _SMOOTH_COLUMN_PIXELS, 1), _WARM_UP_COLUMNS) + self._origin
-        x, y = self._column_means(edges)
-        start, end = sight.edges[[0, -1]] + self._origin
-        return visible(x, smooth(y, self.smoothing), float(start), float(end))
-
-    def _column_means(self, edges: Array) -> Curve:
-        parts = self._parts()
-        if len(parts) == 1 and _count(parts[0], edges) > len(edges) + 2:
-            return self._means.curve(parts[0], edges)
-        sums = zip(*(part.sums(edges) for part in parts), strict=True)
-        return column_means(Sums(*(np.concatenate(each) for each in sums)), edges)
+    def _averaged(self) -> list[Part]:
+        """The moving average at each point, what is near point by point."""
+        pyramid, near = self._pyramid, self._near
+        settled, version = (0, object()) if pyramid is None else (pyramid.settled, (id(pyramid), pyramid.layout))
+        values = self._average.of(self._values, self.smoothing, thinned=self._coarse, settled=settled, version=version)
+        parts = spliced(self._times, values, self._average.pyramid, near)
+        if near is not None:
+            first, _ = near.ends(self._times)
+            close = self._average.going_on(parts[1].values, self.smoothing, first)
+            parts[1] = replace(parts[1], values=close)
+        return parts
 
     def _draw_dots(self, x: Array, y: Array, columns: int) -> None:
         if self._dots is not None:

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from gpu_studio.runs.reading.pyramid import Pyramid, Sums
+from gpu_studio.runs.reading.pyramid import Pyramid
 from gpu_studio.runs.reading.series import Near
 from gpu_studio.ui.widgets.plots.decimate import Array, Curve, finite_points
 
@@ -40,26 +40,15 @@ class Part:
         if self.pyramid is None or last - first < WORTH * len(edges):
             return finite_points(self.times[first:last], self.values[first:last])
         cuts = first + np.searchsorted(self.times[first:last], edges, side="left")
-        kept = self.pyramid.extremes(self.times, self.values, first, last, cuts)
+        kept = self.pyramid.extremes(self.values, first, last, cuts)
         return finite_points(self.times[kept], self.values[kept])
-
-    def sums(self, edges: Array) -> Sums:
-        """Of pieces that lie in one column each, in order, from the first edge to the last."""
-        begin = int(np.searchsorted(self.times, edges[0], side="left"))
-        end = int(np.searchsorted(self.times, edges[-1], side="right"))
-        first, last = (min(max(place, self.low), self.high) for place in (begin, end))
-        if self.pyramid is None or last - first < WORTH * len(edges):
-            x, y = finite_points(self.times[first:last], self.values[first:last])
-            return Sums(x, y, np.ones(len(x)))
-        cuts = first + np.searchsorted(self.times[first:last], edges, side="left")
-        return self.pyramid.sums(self.times, self.values, first, last, cuts)
 
     def missing(self, start: float, end: float) -> Array:
         """When values in view were no numbers, shape (values,)."""
         first, last = self.places(start, end)
         if self.pyramid is None:
             return self.times[first:last][~np.isfinite(self.values[first:last])]
-        return self.times[self.pyramid.missing(self.times, self.values, first, last)]
+        return self.times[self.pyramid.missing(self.values, first, last)]
 
 
 def spliced(times: Array, values: Array, pyramid: Pyramid | None, near: Near | None) -> list[Part]:

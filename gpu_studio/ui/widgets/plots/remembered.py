@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gpu_studio.ui.widgets.plots.decimate import Array, Curve, extremes_between
 from gpu_studio.ui.widgets.plots.part import Part
-from gpu_studio.ui.widgets.plots.smooth import means_between
 
-Reduce = Callable[[Part, Array], Curve]
 _NOTHING: Array = np.empty(0)
 
 
 def extremes(part: Part, edges: Array) -> Curve:
     """The lowest and the highest point of each column, the last of all, and the first of the whole curve."""
     return extremes_between(*part.candidates(edges), edges, first=part.low == 0)
-
-
-def means(part: Part, edges: Array) -> Curve:
-    """The mean of each column that has any point."""
-    return means_between(part.sums(edges), edges)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,24 +29,23 @@ class _Full:
 
 
 class Remembered:
-    """Reduces the columns of a curve that is told to grow only at its end, the full ones of them once.
+    """Finds the extremes in the columns of a curve that is told to grow only at its end, in the full ones once.
 
     What comes of it is the same as if it remembered nothing.
     """
 
-    def __init__(self, reduce: Reduce) -> None:
-        self._reduce = reduce
+    def __init__(self) -> None:
         self._full = _Full(_NOTHING)
 
     def curve(self, part: Part, edges: Array) -> Curve:
         """What the columns between `edges` (seconds since 1970, sorted, shape (columns + 1,)) come to."""
         if part.pyramid is None:
-            return self._reduce(part, edges)
+            return extremes(part, edges)
         of = part.pyramid, part.pyramid.layout
         if of != self._full.of or not np.array_equal(edges, self._full.edges):
             self._full = _Full(edges, of)
         full = self._full
-        rest = self._reduce(replace(part, low=full.done), edges[full.column :])
+        rest = extremes(replace(part, low=full.done), edges[full.column :])
         x, y = (np.concatenate(each) for each in zip(full.curve, rest, strict=True))
         settled = min(part.pyramid.settled, part.high)
         if not settled or not len(x):
