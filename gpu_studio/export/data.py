@@ -52,8 +52,8 @@ def shuffled(samples, epoch):
 _GATHER = "return rows.map(lambda each: (tf.gather(x, each), tf.gather(y, each))).prefetch(8)"
 _GATHER_BYTES = """\
 parts = rows.map(lambda each: (tf.gather(x, each), tf.gather(y, each)))
-# Images are bytes until they are wanted, and then numbers from 0 to 1.
-return parts.map(lambda x, y: (tf.cast(x, tf.float32) / 255, y)).prefetch(8)"""
+# Images are bytes until they are wanted, and then numbers from 0 to $most.
+return parts.map(lambda x, y: ($numbers, y)).prefetch(8)"""
 
 
 def data(facts: Facts) -> str:
@@ -67,7 +67,15 @@ def data(facts: Facts) -> str:
         split=_split(facts),
         result=_result(facts),
     )
-    return head + whole + fill(_BATCHES, gather=_GATHER if facts.source.folder is None else _GATHER_BYTES)
+    return head + whole + fill(_BATCHES, gather=_gather(facts))
+
+
+def _gather(facts: Facts) -> str:
+    if facts.source.folder is None:
+        return _GATHER
+    if facts.source.scale == "none":
+        return fill(_GATHER_BYTES, most="255", numbers="tf.cast(x, tf.float32)")
+    return fill(_GATHER_BYTES, most="1", numbers="tf.cast(x, tf.float32) / 255")
 
 
 def split_names(facts: Facts) -> list[str]:

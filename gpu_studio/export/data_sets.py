@@ -14,7 +14,7 @@ from gpu_studio.export.layout import call
 from gpu_studio.export.literals import literal
 from gpu_studio.export.source import Header, Source
 from gpu_studio.plan.catalogue import DATA
-from gpu_studio.plan.pixels import are_pixels
+from gpu_studio.plan.pixels import are_pixels, are_scaled
 
 DIGITS_FILE = "digits.npz"
 """The bundled data, which a script with digits looks for beside itself."""
@@ -134,22 +134,20 @@ def _file_head(path: Path) -> str:
 def _file(source: Source) -> str:
     names = ["x", "y", "x_test", "y_test"][: len(source.headers)]
     read = [f"{ours} = file[{literal(name)}]" for ours, (name, _) in zip(names, source.headers, strict=True)]
-    convert = [_converted(ours, header) for ours, (_, header) in zip(names, source.headers, strict=True)]
+    convert = [_converted(ours, header, source) for ours, (_, header) in zip(names, source.headers, strict=True)]
     return fill(_FILE, read="\n".join(read), convert="\n".join(convert))
 
 
-def _converted(name: str, header: Header) -> str:
-    make = _samples if name.startswith("x") else _targets
-    return f"{name} = {make(name, header)}"
+def _converted(name: str, header: Header, source: Source) -> str:
+    made = _samples(name, header, source) if name.startswith("x") else _targets(name, header)
+    return f"{name} = {made}"
 
 
-def _samples(name: str, header: Header) -> str:
+def _samples(name: str, header: Header, source: Source) -> str:
     shape, dtype = header
-    if are_pixels(dtype.name, shape):
-        axis = "[..., None]" if len(shape) == 3 else ""
-        return f"{name}{axis}.astype(np.float32) / 255"
-    tokens = np.issubdtype(dtype, np.integer) and len(shape) == 2
-    return f"{name}.astype({'np.int32' if tokens else 'np.float32'})"
+    axis = "[..., None]" if len(shape) == 3 and are_pixels(dtype.name, shape) else ""
+    scaled = " / 255" if are_scaled(dtype.name, shape, source.scale) else ""
+    return f"{name}{axis}.astype({'np.int32' if source.tokens else 'np.float32'}){scaled}"
 
 
 def _targets(name: str, header: Header) -> str:

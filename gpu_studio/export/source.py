@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,9 +13,9 @@ from gpu_studio.export.errors import ExportError
 from gpu_studio.export.paths import located
 from gpu_studio.image_folders import ImageFolderError, Layout, layout_of
 from gpu_studio.plan import Data
-from gpu_studio.plan.catalogue import DATA, IMAGES
+from gpu_studio.plan.catalogue import DATA, IMAGES, scale_of
 from gpu_studio.plan.keras_names import Task
-from gpu_studio.plan.pixels import are_pixels
+from gpu_studio.plan.pixels import SCALES, are_pixels, are_scaled
 from gpu_studio.plan.rules.source_rules import shape_of
 
 Header = tuple[tuple[int, ...], np.dtype[Any]]
@@ -26,7 +26,8 @@ class Source:
     """The data of a plan. `shape` is one sample's; `classes` is None for values, and where only the data tell.
 
     `headers` holds shape and type of the arrays of a file, in the order samples, targets (of the training split if the
-    file has one, then of its test split). `folder` says where in a folder of images the classes are.
+    file has one, then of its test split). `folder` says where in a folder of images the classes are. `scale` is what
+    the plan says about bytes.
     """
 
     task: Task
@@ -36,6 +37,7 @@ class Source:
     file: Path | None = None
     headers: tuple[tuple[str, Header], ...] = ()
     folder: Layout | None = None
+    scale: str = SCALES[0]
 
     @property
     def tokens(self) -> bool:
@@ -43,20 +45,21 @@ class Source:
         if not self.headers:
             return False
         shape, dtype = self.headers[0][1]
-        return len(shape) == 2 and np.issubdtype(dtype, np.integer)
+        scaled = are_scaled(dtype.name, shape, self.scale)
+        return len(shape) == 2 and np.issubdtype(dtype, np.integer) and not scaled
 
 
 def source_of(data: Data, base: Path) -> Source:
     """What is known of the data; of a file its table of contents, of a folder its classes. Raises ExportError."""
     if data.file is not None:
-        return _file(located("data.file", data.file, base))
+        return replace(_file(located("data.file", data.file, base)), scale=scale_of(data))
     if data.python is not None:
         raise ExportError(
             f"What {data.python} returns is known once it has run, and a script is written without running anything: "
             "save the arrays with numpy.savez, and name that file in data.file."
         )
     if data.folder is not None:
-        return _folder(located("data.folder", data.folder, base), data)
+        return replace(_folder(located("data.folder", data.folder, base), data), scale=scale_of(data))
     entry = DATA[str(data.name)]
     values = entry.values(data.options)
     classes = values.get("classes", entry.classes)

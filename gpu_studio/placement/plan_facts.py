@@ -12,6 +12,9 @@ from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.placement.model_graph import ModelGraph
 from gpu_studio.placement.step_memory import StepMemory
 
+SCALED_AGAIN = "scaled again"
+"""The name of the note on a model that scales samples that are small already."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelNote:

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 from gpu_studio.plan.keras_names import OPTIMIZERS, Task
 from gpu_studio.plan.options import Entry, Option
+from gpu_studio.plan.pixels import SCALES
 from gpu_studio.plan.values import Data
 
 __all__ = [
     "ACTIVATIONS",
+    "ARRAYS",
     "COLOURS",
     "DATA",
     "IMAGES",
@@ -198,6 +200,17 @@ DATA: dict[str, DataEntry] = {
 COLOURS = {"rgb": 3, "grey": 1}
 """The channels of an image from a folder, by what the option calls them."""
 
+_SCALE = Option(
+    "scale",
+    "choice",
+    "auto",
+    "what a model gets of bytes; auto: pictures as 0…1, others as they are; unit: all as 0…1; none: all as they are",
+    choices=SCALES,
+)
+
+ARRAYS = Entry("an .npz file", "arrays of one's own", (_SCALE,))
+"""The options of `data.file`."""
+
 IMAGES = DataEntry(
     "an image folder",
     "images, a folder for each class",
@@ -213,6 +226,7 @@ IMAGES = DataEntry(
             longest=2,
         ),
         Option("colours", "choice", "rgb", "three channels, or one of grey", choices=tuple(COLOURS)),
+        _SCALE,
     ),
 )
 """What is known of `data.folder` before anything of it is read."""
@@ -258,3 +272,9 @@ def data_entry(data: Data) -> DataEntry | None:
     if data.name is not None:
         return DATA.get(data.name)
     return IMAGES if data.folder is not None else None
+
+
+def scale_of(data: Data) -> str:
+    """What the plan says about bytes: one of SCALES. Only files and folders of images have a say."""
+    entry = ARRAYS if data.file is not None else IMAGES if data.folder is not None else None
+    return str(entry.values(data.options)["scale"]) if entry is not None else SCALES[0]

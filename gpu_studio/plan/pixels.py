@@ -1,4 +1,4 @@
-"""Which arrays of bytes are pictures. A byte may just as well be a token, a category or a count."""
+"""Which arrays of bytes are pictures, and are scaled. A byte may just as well be a token, a category or a count."""
 
 from __future__ import annotations
 
@@ -10,6 +10,20 @@ CHANNELS = (1, 3, 4)
 """Grey, colours, and colours with what is transparent: the last axis of a picture, or of a film."""
 SMALLEST_SIDE = 8
 """Pixels. Less is a table: a sequence of a few features at each step has the same axes as a grey picture."""
+
+
+SCALES = ("auto", "unit", "none")
+"""What `data.options.scale` may be: pictures as 0…1 and other bytes as they are; all bytes as 0…1; all as they are."""
+
+
+def are_scaled(dtype: str, shape: Sequence[int], scale: str) -> bool:
+    """Whether samples of this NumPy type and `shape` are bytes that a model gets divided by 255.
+
+    `scale` is what the plan says about bytes.
+    """
+    if scale == "auto":
+        return are_pixels(dtype, shape)
+    return dtype == "uint8" and scale == "unit"
 
 
 def are_pixels(dtype: str, shape: Sequence[int]) -> bool:

@@ -44,7 +44,7 @@ def check(plan: Plan, folder: Path, keras: Any = None) -> None:
     wanted = [split for split in (dataset.train, dataset.validation, dataset.test) if split is not None]
     assert len(loaded) == len(wanted)
     for (x, y), split in zip(loaded, wanted, strict=True):
-        for mine, theirs in ((x, split.x), (y, split.y)):
+        for mine, theirs in ((x, split.seen(slice(None))), (y, split.wanted(slice(None)))):
             assert mine.dtype == theirs.dtype
             np.testing.assert_array_equal(mine, theirs)
 
@@ -119,10 +119,11 @@ FILES = {
 }
 
 
+@pytest.mark.parametrize("scale", ["auto", "unit", "none"])
 @pytest.mark.parametrize("kind", FILES)
-def test_that_files_of_ones_own_are_read_alike(kind, tmp_path):
+def test_that_files_of_ones_own_are_read_alike(kind, scale, tmp_path):
     np.savez(tmp_path / "mine.npz", **FILES[kind])
-    check(small_plan("data.file=mine.npz"), tmp_path)
+    check(small_plan("data.file=mine.npz", f"data.options.scale={scale}"), tmp_path)
 
 
 def test_that_tokens_and_a_test_split_of_their_own_are_read_alike(tmp_path):

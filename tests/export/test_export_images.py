@@ -12,8 +12,10 @@ from exported_scripts import run_script, write_script
 from made_images import JPEG, bmp, gif, plain, png, put, two_classes
 from training_runs import small_plan, trained
 
+from gpu_studio.export import python_script
 from gpu_studio.runs import events
-from gpu_studio.trainer.data import load_data
+from gpu_studio.trainer.data import Split, load_data
+from gpu_studio.trainer.data.values import Array
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -48,6 +50,21 @@ def test_that_a_script_reads_and_trains_what_the_run_does(tmp_path: Path) -> Non
     dataset = load_data(plan.data, plan.training.seed, tmp_path)
     splits = [split for split in (dataset.train, dataset.validation, dataset.test) if split is not None]
     with np.load(tmp_path / "read.npz") as read:
-        mine, theirs = [read[name] for name in read.files], [each for split in splits for each in (split.x, split.y)]
+        mine, theirs = [read[name] for name in read.files], [each for split in splits for each in held(split)]
     for one, other in zip(mine, theirs, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def held(split: Split) -> tuple[Array, Array]:
+    """The samples and targets of a split as they are in memory."""
+    rows = slice(None) if split.rows is None else split.rows
+    return split.x[rows], split.y[rows]
+
+
+@pytest.mark.parametrize(("scale", "given"), [("auto", "cast(x, tf.float32) / 255"), ("none", "cast(x, tf.float32)")])
+def test_that_images_are_scaled_as_the_plan_says(scale: str, given: str, tmp_path: Path) -> None:
+    folder = some_images(tmp_path / "images")
+    plan = small_plan("model.name=cnn", f"data.folder={folder}", f"data.options.scale={scale}")
+    assert f"lambda x, y: (tf.{given}, y)" in python_script(plan, None, tmp_path)
+    _, highest = load_data(plan.data, plan.training.seed, tmp_path).train.range()
+    assert 0.5 < highest / (1 if scale == "auto" else 255) <= 1

@@ -12,7 +12,7 @@ from made_plan_facts import DATA, FACTS, MODEL, THREE_LAYERS
 
 from gpu_studio.placement.cautions import cautions_with
 from gpu_studio.placement.memory import predict
-from gpu_studio.placement.plan_facts import ModelNote, PlanFacts
+from gpu_studio.placement.plan_facts import SCALED_AGAIN, ModelNote, PlanFacts
 from gpu_studio.plan import CardUser, Carve, Data, Devices, Distribution, Machine, Model, Plan, Training, validate
 from gpu_studio.plan.card_memory import KEPT_OF_FEW_MIB
 from gpu_studio.plan.mending import Caution
@@ -123,6 +123,18 @@ def test_that_what_a_model_does_otherwise_than_its_author_may_think_is_warned_of
     facts = replace(FACTS, model=replace(MODEL, notes=(note,)))
     told = the("compiled model", a_plan(64), TWO_CARDS, facts)
     assert (told.text, told.why, told.mend) == (note.text, note.why, None)
+
+
+def test_that_a_model_that_scales_again_is_given_the_bytes_as_they_are_where_they_are_bytes():
+    note = ModelNote(SCALED_AGAIN, "own.py:build divides its samples by 255, but they are in 0…1 already.", "Why.")
+    facts = replace(FACTS, data=replace(DATA, pixels=True), model=replace(MODEL, notes=(note,)))
+    plan = replace(a_plan(64, "none"), data=Data(folder="pets", options={"colours": "grey"}), model=Model("cnn"))
+    after = mended(the(SCALED_AGAIN, plan, TWO_CARDS, facts), plan, TWO_CARDS, facts)
+    assert after.data.options == {"colours": "grey", "scale": "none"}
+    own = replace(plan, data=Data(python="data.py:load"))
+    assert the(SCALED_AGAIN, own, TWO_CARDS, facts).mend is None
+    floats = replace(facts, data=DATA)
+    assert the(SCALED_AGAIN, plan, TWO_CARDS, floats).mend is None
 
 
 def test_that_what_fits_is_not_warned_of():

@@ -138,6 +138,14 @@ def test_that_a_model_file_of_another_kind_is_refused(file):
     assert "give the path of a .keras file" in said_of(Model(file=file))[0]
 
 
+def test_that_arrays_of_ones_own_have_a_say_about_their_bytes():
+    assert said_of(Model("mlp"), Data(file="mine.npz", options={"scale": "none"})) == []
+    assert said_of(Model("mlp"), Data(file="mine.npz", options={"scale": "half"})) == [
+        'data.options.scale is "half": choose one of auto, unit or none.'
+    ]
+    assert "an .npz file has scale" in said_of(Model("mlp"), Data(file="mine.npz", options={"size": [9, 9]}))[0]
+
+
 def test_that_options_without_a_built_in_are_refused():
     assert said_of(Model(file="net.keras", options={"hidden": [1]})) == [
         "model.options is given without a name: leave them out, or give model.name."

@@ -69,7 +69,7 @@ def test_that_the_options_of_a_folder_of_images_are_controls(tab, held, qtbot) -
     assert tab.form.sources["folder"].control.placeholderText() == "a folder with a folder of images for each class"
     type_in(qtbot, tab.form.sources["folder"].control, "pets/")
     rows = tab.form.options.rows
-    assert list(rows) == ["size", "colours"]
+    assert list(rows) == ["size", "colours", "scale"]
     type_in(qtbot, rows["size"].control, "32, 48")
     qtbot.keyClicks(rows["colours"].control, "grey")
     assert held.plan.data == Data(folder="pets/", options={"size": [32, 48], "colours": "grey"})
@@ -80,12 +80,19 @@ def test_that_the_options_of_a_folder_of_images_are_controls(tab, held, qtbot) -
     assert "size" not in tab.form.options.rows
 
 
+def test_that_the_scale_of_the_bytes_in_a_file_is_a_control(tab, held, qtbot) -> None:
+    held.show(replace(a_plan(), data=Data(file="mine.npz")))
+    assert list(tab.form.options.rows) == ["scale"]
+    qtbot.keyClicks(tab.form.options.rows["scale"].control, "none")
+    assert held.plan.data == Data(file="mine.npz", options={"scale": "none"})
+
+
 def test_that_an_option_that_no_folder_has_is_told_and_can_be_removed(tab, held, qtbot) -> None:
-    held.show(replace(a_plan(), data=Data(folder="pets", options={"size": [9], "shape": [1]})))
+    held.show(replace(a_plan(), data=Data(folder="pets", options={"size": [9], "crop": [1]})))
     rows = tab.form.options.rows
     assert "give a list of 2 whole numbers" in rows["size"].problem.text().lower()
-    assert "an image folder has size and colours" in rows["shape"].problem.text().lower()
-    click(qtbot, rows["shape"].back)
+    assert "an image folder has size, colours and scale" in rows["crop"].problem.text().lower()
+    click(qtbot, rows["crop"].back)
     assert held.plan.data.options == {"size": [9]}
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpu_studio.plan.catalogue import COLOURS, DATA, IMAGES, MODELS, DataEntry, ModelEntry, data_entry
+from gpu_studio.plan.catalogue import ARRAYS, COLOURS, DATA, IMAGES, MODELS, DataEntry, ModelEntry, data_entry
 from gpu_studio.plan.limits import DATA_LIMITS
 from gpu_studio.plan.machine import MIB, Machine
 from gpu_studio.plan.options import Entry
@@ -37,6 +37,8 @@ def data_source(plan: Plan) -> Iterator[Problem]:
     yield from _one_source("data", sources, advice)
     if data.name is None and data.folder is not None and data.python is None:
         yield from IMAGES.problems("data.options", data.options)
+    elif data.name is None and data.file is not None and data.python is None:
+        yield from ARRAYS.problems("data.options", data.options)
     elif data.python is None:
         yield from _built_in("data", data.name, data.options, DATA)
     yield from _file("data", data.file, ".npz", "NumPy arrays x_train and y_train, or x and y, saved by numpy.savez")

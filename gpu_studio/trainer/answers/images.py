@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 from gpu_studio import plan as plans
 from gpu_studio.placement.data_facts import PREVIEWED, DataFacts
+from gpu_studio.plan.catalogue import scale_of
 from gpu_studio.trainer.answers.preview import previewed, varied
 from gpu_studio.trainer.data.image_files import ImageFiles, images_in
 from gpu_studio.trainer.data.image_folder import check_room_for, class_names, sample_shape
@@ -27,7 +29,7 @@ def image_facts(data: plans.Data, seed: int) -> DataFacts:
     training, validation, held = split_indices(len(found.train), test_fraction, data.validation_fraction, seed)
     test = len(held) if found.test is None else len(found.test)
     samples, names, y = len(found.train) + (test if found.test is not None else 0), class_names(found), found.train.y
-    shown = _shown(found.train, training, shape)
+    shown = replace(_shown(found.train, training, shape), scale=scale_of(data))
     lowest, highest = shown.range()
     return DataFacts(
         name=folder.name,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from gpu_studio.plan.catalogue import DATA
+from gpu_studio.plan.catalogue import DATA, scale_of
 from gpu_studio.plan.values import Data
 from gpu_studio.trainer.data.cifar import cifar10
 from gpu_studio.trainer.data.digits import digits
@@ -57,11 +58,11 @@ def _source(data: Data, seed: int, base: Path) -> tuple[str, Sources, tuple[str,
     """What the data are called, their samples, and the names of their classes where they have any."""
     if data.file is not None:
         path = base / Path(data.file).expanduser()
-        return path.name, read_npz(path), ()
+        return path.name, _scaled(read_npz(path), data), ()
     if data.folder is not None:
         folder = base / Path(data.folder).expanduser()
         names, sources = read_folder(folder, data.options)
-        return folder.name, sources, names
+        return folder.name, _scaled(sources, data), names
     if data.python is not None:
         return *python_data(data.python, data.options, seed, base), ()
     if data.name in _BUILT_IN:
@@ -74,6 +75,12 @@ def _source(data: Data, seed: int, base: Path) -> tuple[str, Sources, tuple[str,
             "Save your own data as an .npz file and name it in data.file, or name a folder of images in data.folder.",
         ],
     )
+
+
+def _scaled(sources: Sources, data: Data) -> Sources:
+    """The samples with what the plan says about bytes."""
+    (whole, test), scale = sources, scale_of(data)
+    return replace(whole, scale=scale), replace(test, scale=scale) if test is not None else None
 
 
 def _classes(data: Data, name: str, splits: list[Split]) -> int:

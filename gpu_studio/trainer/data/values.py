@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_studio.plan.pixels import BRIGHTEST, are_pixels
+from gpu_studio.plan.pixels import BRIGHTEST, SCALES, are_scaled
 
 Task = Literal["classes", "values"]
 Array = NDArray[Any]
@@ -31,13 +31,15 @@ class Split:
 
     `x` and `y` are the source's arrays in the types in which they came: all of its samples, held once, and shared by
     the splits that are cut from it. `rows` says which of them are this split's; None: all. What a model is given of
-    them is made of a few at a time: `seen` and `wanted`. `file` is where the arrays are, if not in memory.
+    them is made of a few at a time: `seen` and `wanted`. `file` is where the arrays are, if not in memory. `scale` is
+    what the plan says about bytes.
     """
 
     x: Array
     y: Array
     rows: Array | None = None
     file: Source | None = None
+    scale: str = SCALES[0]
 
     def seen(self, places: Any) -> Array:
         """The samples at these places in the split (anything that NumPy takes for them) as a model sees them.
@@ -61,13 +63,18 @@ class Split:
 
     @property
     def pixels(self) -> bool:
-        """Whether the samples are pictures made of bytes, which a model sees divided by 255."""
-        return are_pixels(self.x.dtype.name, self.x.shape)
+        """Whether the samples are bytes, of pictures as a rule, which a model sees divided by 255."""
+        return are_scaled(self.x.dtype.name, self.x.shape, self.scale)
+
+    @property
+    def ids(self) -> bool:
+        """Whether a sample is a row of token ids rather than of measured values."""
+        return are_ids(self.x) and not self.pixels
 
     @property
     def seen_type(self) -> np.dtype[Any]:
         """The type of the numbers that a model sees."""
-        return np.dtype(np.int32 if are_ids(self.x) else np.float32)
+        return np.dtype(np.int32 if self.ids else np.float32)
 
     @property
     def wanted_type(self) -> np.dtype[Any]:
@@ -127,7 +134,7 @@ class Dataset:
     @property
     def tokens(self) -> bool:
         """Whether a sample is a row of token ids rather than of measured values."""
-        return are_ids(self.train.x)
+        return self.train.ids
 
     def check(self) -> None:
         """Raises DataError if samples are in a file that was changed."""

@@ -21,7 +21,7 @@ def check_fit(name: str, dataset: Dataset) -> None:
             f"{name} cannot read the token ids of {dataset.name}: their size means nothing.",
             [
                 'Use model.name = "transformer", which looks tokens up.',
-                "Save measured values, flattened pixels too, as floats.",
+                'Save measured values as floats; for bytes of flattened pixels set data.options.scale = "unit".',
             ],
         )
     if min(dataset.sample_shape[:2]) < entry.smallest_side:

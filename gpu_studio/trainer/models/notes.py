@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 import keras
 
-from gpu_studio.placement.plan_facts import ModelNote
+from gpu_studio.placement.plan_facts import SCALED_AGAIN, ModelNote
 from gpu_studio.plan.references import reference
 from gpu_studio.plan.values import Model
 from gpu_studio.trainer.data import Dataset
@@ -52,8 +52,8 @@ def _scaled_again(name: str, model: keras.Model, dataset: Dataset, seen: tuple[f
     found = own_scaling(model, dataset.sample_shape)
     if found:
         yield ModelNote(
-            "scaled again",
+            SCALED_AGAIN,
             f"{name} {found}, but they are in {low:g}…{high:g} already.",
-            "It sees nearly the same number everywhere, and learns little. Leave that out of the model, or put "
-            "keras.layers.Rescaling(255) before it. Bytes of pictures reach every model divided by 255.",
+            "It sees nearly the same number everywhere, and learns little. Leave that out of the model, or give it the "
+            'bytes as they are: data.options.scale = "none" for an .npz file or a folder of images.',
         )

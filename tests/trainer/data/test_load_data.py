@@ -130,3 +130,20 @@ def test_that_an_empty_path_is_refused_and_is_not_the_folder_one_happens_to_be_i
     with pytest.raises(DataError, match=r"data\.\w+ is empty") as refused:
         load_data(data, 0, Path())
     assert "images" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("scale", "pictures", "flat"),
+    [
+        ("auto", (np.float32, 1), (np.int32, 255)),
+        ("unit", (np.float32, 1), (np.float32, 1)),
+        ("none", (np.float32, 255), (np.int32, 255)),
+    ],
+)
+def test_that_a_plan_may_say_how_bytes_are_scaled(scale, pictures, flat, tmp_path):
+    for shape, (kind, highest) in (((20, 8, 8), pictures), ((20, 64), flat)):
+        np.savez(tmp_path / "bytes.npz", x=np.full(shape, 255, np.uint8), y=np.arange(20) % 2)
+        made = load_data(Data(file=str(tmp_path / "bytes.npz"), options={"scale": scale}), 0, tmp_path)
+        assert (made.train.seen_type, made.train.range()[1]) == (kind, highest)
+        assert made.tokens == (kind is np.int32)
+        assert [split.range()[1] for split in made.splits] == [highest] * len(made.splits)

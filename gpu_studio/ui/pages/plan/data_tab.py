@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gpu_studio.placement.data_facts import DataFacts
-from gpu_studio.plan.catalogue import DATA, IMAGES
+from gpu_studio.plan.catalogue import ARRAYS, DATA, IMAGES
 from gpu_studio.plan.limits import DATA_LIMITS
 from gpu_studio.ui.models.plan.data_words import RowsModel, data_lines, meeting
 from gpu_studio.ui.models.plan.plan_facts import FactsReader
@@ -31,6 +31,7 @@ SOURCES = {
         "file",
         "NumPy arrays x_train and y_train, or x and y",
         ask_for_file("Choose NumPy arrays", "NumPy arrays (*.npz);;All files (*)"),
+        ARRAYS,
     ),
     "folder": Source(
         "Image folder",
