@@ -13,6 +13,13 @@ SIMULATE = "GPU_STUDIO_SIMULATE"
 """The variable that names a simulated machine, or a recording (its whole path), shown in place of this one's cards."""
 
 
+SIMULATED_SINCE = "GPU_STUDIO_SIMULATED_SINCE"
+"""The variable with the moment (of the monotonic clock, in seconds) at which a simulated machine's programs began.
+
+Processes that have it in common see one machine; without it each begins its own.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """What the host knows of a process on a card."""

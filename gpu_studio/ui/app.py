@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import get_args
 
@@ -13,6 +14,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from gpu_studio import __version__
+from gpu_studio.hardware.source import SIMULATED_SINCE, simulated
 from gpu_studio.ui.control.quitting import close_unasked
 from gpu_studio.ui.errors import ErrorKeeper, log_path
 from gpu_studio.ui.main_window import MainWindow
@@ -24,6 +26,9 @@ from gpu_studio.ui.theme.manager import Mode, ThemeManager
 def run(runs_dir: Path, plan_path: Path | None = None) -> int:
     """Show the window until it is closed; returns the exit code. `plan_path` is a plan to open."""
     application = make_application()
+    if simulated():
+        # The sampler, the inventory and the doctor are processes of their own, and show one machine.
+        os.environ.setdefault(SIMULATED_SINCE, str(time.monotonic()))
     # The machine is asked first: it answers while the window is built.
     inventory = Inventory()
     inventory.refresh()

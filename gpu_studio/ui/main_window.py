@@ -29,6 +29,7 @@ from gpu_studio.ui.late_pages import LatePages
 from gpu_studio.ui.menus import RecentMenu, restored_in_words
 from gpu_studio.ui.models.devices.checkup import Checkup
 from gpu_studio.ui.models.devices.inventory import Inventory
+from gpu_studio.ui.models.devices.live_machine import LiveMachine
 from gpu_studio.ui.models.devices.sampler import Sampler
 from gpu_studio.ui.models.plan.plan_document import PlanDocument
 from gpu_studio.ui.models.plan.plan_facts import FactsReader
@@ -82,7 +83,8 @@ class MainWindow(QMainWindow):
         self.checkup: Checkup = checkup or Checkup(runs_dir)
         self.document: PlanDocument = PlanDocument(self)
         self.facts: FactsReader = facts or FactsReader()
-        self.readiness = Readiness(self.document, self.inventory, self, facts=self.facts)
+        self.live_machine = LiveMachine(self.inventory, self.sampler, self)
+        self.readiness = Readiness(self.document, self.live_machine, self, facts=self.facts)
         self.resuming: Resuming = Resuming(self.document, self.readiness, self)
         self.plan_files: PlanFiles = PlanFiles(self.document, self.readiness, self.settings, self)
         self.scripts: Scripts = Scripts(self.document, self.readiness, self)
@@ -200,6 +202,7 @@ class MainWindow(QMainWindow):
         self.repairs: Repairs = Repairs(self)
         self.plan_files.opened.connect(lambda: self.show_page("plan"))
         self.plan_files.compared.connect(self._compare)
+        self.plan_page.seen.connect(self._watch_cards)
         self.plan_files.disk.told.connect(self.notice.say)
         self.plan_files.restored.connect(lambda draft: self.notice.say(restored_in_words(draft)))
         for teller in (self.scripts, self.devices_page.file):
@@ -251,7 +254,12 @@ class MainWindow(QMainWindow):
         self.run_list.page.reader.tidy()
         self.queue.attend()
         self.run_ends.begin()
+        self._watch_cards(self.plan_page.isVisible())
         _ = self.train_page
+
+    def _watch_cards(self, on: bool) -> None:
+        """Look at the cards while a plan is held against them, but not before the window is painted."""
+        self.live_machine.watch(on and self._settling.done)
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
         """Ask, if runs are alive; else remember, and let go of what is watched."""

@@ -5,11 +5,13 @@ They stand in for the driver's library, so that everything above it is the real 
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 
 from gpu_studio.hardware.simulated.profiles import Profile, profile
 from gpu_studio.hardware.source import SIMULATE as VARIABLE
-from gpu_studio.hardware.source import Source, is_recording
+from gpu_studio.hardware.source import SIMULATED_SINCE, Source, is_recording
 
 __all__ = ["VARIABLE", "Profile", "checked", "install", "profile"]
 
@@ -25,6 +27,13 @@ def checked(name: str) -> str:
     return name
 
 
+def _began() -> float | None:
+    """When the programs on the cards began, if several processes are to see one machine."""
+    with suppress(KeyError, ValueError):
+        return float(os.environ[SIMULATED_SINCE])
+    return None
+
+
 def install(name: str) -> Source:
     """Put the simulated machine `name` in the driver's place, in this process. Raises SimulationError."""
     from gpu_studio.hardware import nvml
@@ -32,6 +41,6 @@ def install(name: str) -> Source:
     from gpu_studio.hardware.simulated.programs import known
 
     machine = profile(name)
-    library = SimulatedLibrary(machine)
+    library = SimulatedLibrary(machine, began=_began())
     nvml.use_library(library)
     return Source(library.pci_cards, known, simulated=name)

@@ -27,7 +27,9 @@ class SimulatedLibrary:
     `running` how often it was started and not stopped.
     """
 
-    def __init__(self, profile: Profile, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, profile: Profile, clock: Callable[[], float] = time.monotonic, began: float | None = None
+    ) -> None:
         self.profile = profile
         self.errors: dict[str | tuple[str, int], int] = {}
         self.away: set[int] = set()
@@ -37,7 +39,7 @@ class SimulatedLibrary:
         self.calls = 0
         self.running = 0
         self._clock = clock
-        self._began = clock()
+        self._began = clock() if began is None else began
         self._functions: Mapping[str, Callable[..., int | None]] = {
             "nvmlInitWithFlags": self._start,
             "nvmlShutdown": self._stop,

@@ -70,7 +70,7 @@ class DevicesPage(Page):
             self.add_button(button)
         self._add_cards()
         inventory.changed.connect(self._follow)
-        sampler.changed.connect(self._follow)
+        sampler.changed.connect(self._follow_sampler)
         checkup.changed.connect(self._follow_checkup)
         theme.changed.connect(self._wear)
         self._wear()
@@ -153,6 +153,11 @@ class DevicesPage(Page):
         if watched and self._live is not None and self.isVisible():
             self.plot.show_devices(self.model.rows)
             self.side.show_picture(picture)
+
+    def _follow_sampler(self) -> None:
+        """Show what is new; while others look and this page is hidden, nothing is drawn."""
+        if self.isVisible():
+            self._follow()
 
     def _show(self, rows: tuple[DeviceRow, ...]) -> None:
         before = len(self.model.rows)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Signal
-from PySide6.QtGui import QAction, QShowEvent
+from PySide6.QtGui import QAction, QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QSizePolicy, QVBoxLayout, QWidget
 
 from gpu_studio.plan import RUNNABLE_STRATEGIES, Plan
@@ -73,9 +73,11 @@ class PlanPage(Page):
     """Shows the document's plan, and makes undoable steps of the document from what a person changes.
 
     `repaired(path, read, text, opens)` brings the text of a file that could not be used, as a person has mended it.
+    `seen(bool)` tells when the page comes into sight, and when it goes out of it.
     """
 
     repaired = Signal(object, str, str, bool)
+    seen = Signal(bool)
 
     def __init__(
         self,
@@ -139,6 +141,12 @@ class PlanPage(Page):
         if self._checkup.diagnosis is None:
             self._checkup.glance()
         self._ask()
+        self.seen.emit(True)
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
+        """Nobody looks any more."""
+        super().hideEvent(event)
+        self.seen.emit(False)
 
     def _add_buttons(self, actions: ActionSet) -> None:
         icons = QHBoxLayout()

@@ -10,7 +10,7 @@ from gpu_studio.hardware import parse_inventory
 from gpu_studio.own_processes import module_command, module_environment
 from gpu_studio.plan import Machine
 
-COMMAND = tuple(module_command("gpu_studio.hardware"))
+COMMAND = (*module_command("gpu_studio.hardware"), "--users")
 TIMEOUT_MS = 20_000
 
 

@@ -24,6 +24,8 @@ IN_THE_BACKGROUND = ("fast", "slow", "processes")
 TOGETHER_MS = 60
 """What comes within this time is told as one change: the classes of one second come a few milliseconds apart."""
 DYING_MS = 1000
+DEVICES = "devices"
+"""Who looks on the Devices page."""
 NOT_SAMPLING = "not sampling: nobody looks at the devices"
 _SLACK_MS = 50
 
@@ -54,7 +56,7 @@ class Sampler(QObject):
         self._command = list(command or sampler_command(classes=(), rate=RATE_HZ, folder=folder))
         self._watchdog = watchdog or Watchdog()
         self._process: QProcess | None = None
-        self._wanted: tuple[str, ...] = ()
+        self._viewers: dict[str, tuple[str, ...]] = {}
         self._keeps_watch = False
         self._cut = b""
         self._restart = _timer(self, self._start)
@@ -93,16 +95,22 @@ class Sampler(QObject):
             return f"sampling {RATE_HZ:g} Hz{cost}"
         return f"sampling {LOW_RATE_HZ:g} Hz for the run{cost}" if self._keeps_watch else NOT_SAMPLING
 
-    def look(self, classes: Iterable[str]) -> None:
-        """Ask for these classes of figures from now on, and no others."""
-        self._wanted = tuple(classes)
+    def look(self, classes: Iterable[str], viewer: str = DEVICES) -> None:
+        """Ask for these classes of figures from now on, and for what other viewers look at, but for nothing else."""
+        self._viewers[viewer] = tuple(classes)
         self._ask_or_start()
 
-    def rest(self) -> None:
-        """Nobody looks any more."""
-        self._wanted = ()
-        self._soon.stop()
+    def rest(self, viewer: str = DEVICES) -> None:
+        """This viewer looks no more."""
+        self._viewers.pop(viewer, None)
+        if not self._viewers:
+            self._soon.stop()
         self._ask(**self._request)
+
+    @property
+    def _wanted(self) -> tuple[str, ...]:
+        """Every class that somebody looks at."""
+        return tuple(dict.fromkeys(each for classes in self._viewers.values() for each in classes))
 
     def keep_watch(self, on: bool) -> None:
         """Go on seldom asking what alerts need, also while nobody looks: a run goes on. Or no longer."""

@@ -12,6 +12,7 @@ from gpu_studio.plan import Machine, Plan, Problem, validate
 from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.runs.sources import ConsentProblem
 from gpu_studio.ui.models.devices.inventory import Inventory
+from gpu_studio.ui.models.devices.live_machine import LiveMachine
 from gpu_studio.ui.models.plan.own_code import names_files, problems_of_files
 from gpu_studio.ui.models.plan.parts import mistakes
 from gpu_studio.ui.models.plan.plan_document import PlanDocument, folder_of
@@ -31,7 +32,7 @@ class Readiness(QObject):
     def __init__(
         self,
         document: PlanDocument,
-        inventory: Inventory,
+        inventory: Inventory | LiveMachine,
         parent: QObject | None = None,
         *,
         facts: FactsReader | None = None,
