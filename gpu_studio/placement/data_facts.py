@@ -69,10 +69,11 @@ def numbers_in_words(data: DataFacts) -> str:
     """What a model gets of a sample: `float32 in 0…1, bytes divided by 255`, `int32 ids up to 19`."""
     if data.largest_token is not None:
         return f"{data.x_dtype} ids up to {data.largest_token}"
-    scaled = ", bytes divided by 255" if data.pixels else ""
+    if data.pixels:
+        return f"{data.x_dtype} in 0…1, bytes divided by 255"
     if data.lowest == data.highest:
-        return f"{data.x_dtype}{scaled}"
-    return f"{data.x_dtype} in {data.lowest:.3g}…{data.highest:.3g}{scaled}"
+        return data.x_dtype
+    return f"{data.x_dtype} in {data.lowest:.3g}…{data.highest:.3g}"
 
 
 def sample_in_words(data: DataFacts) -> str:

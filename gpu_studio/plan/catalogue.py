@@ -204,7 +204,7 @@ _SCALE = Option(
     "scale",
     "choice",
     "auto",
-    "what a model gets of bytes; auto: pictures as 0…1, others as they are; unit: all as 0…1; none: all as they are",
+    "the bytes that a model gets as 0…1: those of pictures (auto), all (unit), or none",
     choices=SCALES,
 )
 

@@ -133,6 +133,6 @@ def takes_class(metric: str, given: Collection[str]) -> bool:
 def metric_help(name: str) -> str:
     """What a person must know of a metric of classes to read its number; empty where its name says it."""
     if is_of_class_1(name, ()):
-        other = "" if keras_name(name, METRICS) == "auc" else "; class_id chooses another"
-        return f"of two classes that of class 1, of more that of all together{other}"
+        other = "" if keras_name(name, METRICS) == "auc" else "; class_id picks one"
+        return f"class 1 of two classes; all together where there are more{other}"
     return "the mean over all classes" if "average" in metric_options(name) else ""

@@ -182,7 +182,7 @@ def test_that_it_is_told_of_which_class_a_metric_of_two_is(tab, held) -> None:
     held.show(replace(a_plan(), training=Training(metrics=(Named("recall"), Named("f1_score"), Named("accuracy")))))
     hints = [each.row.hint.text() for each in tab.loss.metrics.metrics]
     assert hints == [
-        "of two classes that of class 1, of more that of all together; class_id chooses another",
+        "class 1 of two classes; all together where there are more; class_id picks one",
         "the mean over all classes",
         "",
     ]

@@ -53,7 +53,7 @@ def _scaled_again(name: str, model: keras.Model, dataset: Dataset, seen: tuple[f
     if found:
         yield ModelNote(
             SCALED_AGAIN,
-            f"{name} {found}, but they are in {low:g}…{high:g} already.",
+            f"{name} {found}, but they are in {low:.2g}…{high:.2g} already.",
             "It sees nearly the same number everywhere, and learns little. Leave that out of the model, or give it the "
             'bytes as they are: data.options.scale = "none" for an .npz file or a folder of images.',
         )
