@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gpu_studio.runs.reading.series import Series
 from gpu_studio.ui.units import THIN
-from gpu_studio.ui.widgets.plots.ruler import TIME, StepClock
+from gpu_studio.ui.widgets.plots.ruler import TIME, StepClock, TrainingTime
 from gpu_studio.ui.widgets.plots.time_view import TimeView
 from gpu_studio.ui.widgets.plots.time_window import Extent
 
@@ -138,3 +138,30 @@ def test_that_a_curve_that_is_coarse_first_and_filled_in_later_keeps_its_axis_so
         losses.add(part, np.sin(part), BEGUN + part)
     ruler = clock.ruler("step", losses.column("time"), losses.column("step"), BEGUN, 0.0)
     assert ruler.places(np.array([2000.0, 4000.0])) == pytest.approx([2000.0, 4000.0])
+
+
+HELD = st.lists(st.tuples(st.floats(0.1, 50), st.floats(0.1, 50)), max_size=6)
+
+
+@given(st.floats(0, 30), HELD, st.lists(st.floats(0, 400), min_size=1))
+def test_that_training_time_counts_from_the_first_step_on_without_pauses(first, held, seconds):
+    edges = first + np.cumsum([each for pair in held for each in pair])
+    ruler = TrainingTime(first=first, begins=edges[::2], ends=edges[1::2])
+    at = np.sort(np.array(seconds))
+    places = ruler.places(at)
+    expected = [
+        second
+        - first
+        - sum(max(min(second, end) - begin, 0) for begin, end in zip(edges[::2], edges[1::2], strict=True))
+        for second in at
+    ]
+    np.testing.assert_allclose(places, expected, atol=1e-9)
+    assert np.all(np.diff(places) >= -1e-9)
+    np.testing.assert_allclose(ruler.places(ruler.seconds(places)), places, atol=1e-6)
+
+
+def test_that_while_a_run_is_paused_its_time_stands_still():
+    ruler = TrainingTime(first=5.0, begins=np.array([20.0]), ends=np.array([np.inf]))
+    assert ruler.places(np.array([5.0, 20.0, 21.0, 1e6])).tolist() == [0.0, 15.0, 15.0, 15.0]
+    assert ruler.second(15.0) == 20.0
+    assert ruler.places(np.empty(0)).shape == (0,)

@@ -10,8 +10,9 @@ from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import DARK, LIGHT
 from gpu_studio.ui.widgets.plots.backdrop import Limit
 from gpu_studio.ui.widgets.plots.curve import Style
+from gpu_studio.ui.widgets.plots.mark_painting import LANE
 from gpu_studio.ui.widgets.plots.marks import Marks
-from gpu_studio.ui.widgets.plots.scale import LOG
+from gpu_studio.ui.widgets.plots.scale import LINEAR, LOG
 from gpu_studio.ui.widgets.plots.smooth import smooth
 from gpu_studio.ui.widgets.plots.time_plot import TimePlot
 from gpu_studio.ui.widgets.plots.time_view import TimeView
@@ -320,3 +321,42 @@ def test_that_the_focus_is_seen_when_it_came_by_the_keyboard(qtbot, plot):
     assert seen.pixelColor(edge + QPoint(3, 3)) == QColor(DARK.surface)
     plot.canvas.clearFocus()
     assert plot.canvas.grab().toImage().pixelColor(edge) != QColor(DARK.accent)
+
+
+def test_that_the_first_steps_do_not_rule_the_axis_and_are_told_of(plot, time):
+    losses = np.where(np.arange(400) < 3, 2.3, 0.01 + 0.01 * np.cos(np.arange(400)) ** 2)
+    plot.feed("train", START + np.arange(400.0) * RUN / 400, losses, START)
+    plot.draw_soon()
+    assert plot.canvas.backdrop.high > 2
+    plot.canvas._curves[0].forgives_the_start = True
+    plot.draw_soon()
+    assert plot.canvas.backdrop.high < 0.1
+    assert plot.canvas.backdrop.note == "the first steps reach 2.3"
+    plot.canvas.set_scale(LOG)
+    plot.draw_soon()
+    assert plot.canvas.backdrop.note == ""
+    plot.canvas.set_scale(LINEAR)
+    time.zoom(0.0, 1.5)
+    assert plot.canvas.backdrop.high > 2, "from near they are what one looks at"
+
+
+def test_that_a_loss_that_falls_all_along_is_shown_whole(plot):
+    plot.canvas._curves[0].forgives_the_start = True
+    plot.feed("train", START + np.arange(400.0) * RUN / 400, 2.3 * np.exp(-np.arange(400) / 100), START)
+    plot.draw_soon()
+    assert plot.canvas.backdrop.high > 2
+    assert plot.canvas.backdrop.note == ""
+
+
+@pytest.mark.parametrize("kind", ["epoch", "checkpoint", "best", "rate"])
+def test_that_marks_of_progress_lie_below_the_curves(plot, kind):
+    area = plot.canvas.backdrop.area.toRect()
+    before = plot.canvas.grab().toImage()
+    plot.canvas.set_marks(marked(**{kind: [50.0]}))
+    after = plot.canvas.grab().toImage()
+    changed = [
+        y for y in range(before.height()) for x in range(before.width()) if before.pixel(x, y) != after.pixel(x, y)
+    ]
+    assert changed
+    assert area.bottom() < min(changed)
+    assert max(changed) <= area.bottom() + LANE + 1

@@ -92,10 +92,10 @@ def test_that_all_plots_count_what_was_chosen_and_it_is_remembered(qtbot, page, 
 def test_that_the_axis_is_chosen_from_its_menu(qtbot, page, show, run):
     charts = show(run)
     with qtbot.waitSignal(charts.axis_changed) as told:
-        charts.loss.axis.choices.actions()[1].trigger()
-    assert told.args == ["step"]
+        charts.loss.axis.choices.actions()[2].trigger()
+    assert told.args == ["time"]
     charts.set_axis("fathoms")
-    assert charts.axis == "time"
+    assert charts.axis == "step"
 
 
 def test_that_new_steps_move_the_end_of_an_axis_of_steps(qtbot, page, show, live_run):
@@ -364,3 +364,18 @@ def test_that_a_tall_window_shows_a_second_figure_of_the_devices_below(qtbot, pa
     page.resize(1196, 746)
     qtbot.waitUntil(lambda: not charts.second.isVisible())
     assert charts.devices.canvas.backdrop.times_shown
+
+
+def test_that_the_axis_of_time_begins_with_the_first_step_and_folds_pauses(qtbot, page, show, live_run):
+    charts = show(live_run)
+    charts.set_axis("time")
+    history = page.live_run.history
+    first = float(history.losses.column("time")[0]) - history.started.time
+    assert charts.loss.curve_called("steps").strokes[0][0] == pytest.approx(0.0, abs=1e-3)
+    assert charts.time.extent.duration == pytest.approx(history.seconds - first, abs=1e-3)
+    tell(live_run, events.StateChanged(state="paused"))
+    qtbot.waitUntil(lambda: page.live_run.state == "paused")
+    long = charts.time.extent.duration
+    tell(live_run, events.Log(message="still paused"))
+    qtbot.waitUntil(lambda: page.live_run.history.last_time > history.states[-1].time)
+    assert charts.time.extent.duration == pytest.approx(long, abs=0.05)

@@ -18,6 +18,7 @@ from gpu_studio.ui.pages.train.marks import marks, marks_version, pauses, thrott
 from gpu_studio.ui.pages.train.metric_plot import MetricPlot
 from gpu_studio.ui.pages.train.plot_files import PlotFiles
 from gpu_studio.ui.pages.train.plot_menu import add_menu
+from gpu_studio.ui.pages.train.training_clock import TrainingClock
 from gpu_studio.ui.settings import Setting, Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.plots.ruler import AxisKind, Ruler, StepClock, StepRuler
@@ -26,8 +27,8 @@ from gpu_studio.ui.widgets.plots.time_view import TimeView
 from gpu_studio.ui.widgets.plots.time_window import Extent
 from gpu_studio.ui.widgets.scrolled import Scrolled
 
-AXES: Final[dict[AxisKind, str]] = {"time": "by time", "step": "by step", "epoch": "by epoch"}
-AXIS = Setting("train/axis", "time", "What the plots of a run count along their axis: time, step or epoch.")
+AXES: Final[dict[AxisKind, str]] = {"step": "by step", "epoch": "by epoch", "time": "by time"}
+AXIS = Setting("train/axis", "step", "What the plots of a run count along their axis: time, step or epoch.")
 TALL: Final = 660
 """Pixels from which on four plots under each other can be read."""
 READING: Final = "reading every step here…"
@@ -59,7 +60,7 @@ class Charts(Scrolled):
         self.second = DevicePlot(theme, self.time, settings, first="utilisation", name="second figure of the devices")
         self.device_plots = (self.devices, self.second)
         self._shown: dict[str, object] = {}
-        self._clock = StepClock()
+        self._clock, self._training = StepClock(), TrainingClock()
         self._turn = 0
         self._run: LiveRun | None = None
         self.close_up: CloseUp | None = None
@@ -132,7 +133,7 @@ class Charts(Scrolled):
         if self.close_up is not None:
             self.close_up.close()
             self.close_up.deleteLater()
-        self._run, self.close_up, self._clock = None, None, StepClock()
+        self._run, self.close_up, self._clock, self._training = None, None, StepClock(), TrainingClock()
         self.time.restart()
         for plot in self.device_plots:
             plot.restart()
@@ -145,7 +146,7 @@ class Charts(Scrolled):
         history, self._run = run.history, run
         near = self._close_up_of(run).revision
         self.loss.follow.setVisible(run.live)
-        if self._is_new("axis", (history.losses.total, near, self._axis, history.model is None)):
+        if self._is_new("axis", (history.losses.total, near, self._axis, history.model is None, history.state)):
             self._rule(history)
         self.time.set_extent(Extent(history.seconds or 0.0, run.live))
         self._look_closer()
@@ -235,7 +236,8 @@ class Charts(Scrolled):
                 plot.show_throttled(held if plot is self.plots[-1] else ())
 
     def _rule(self, history: History) -> None:
-        self.time.set_ruler(_ruler(self._axis, self._clock, history))
+        by_time = self._axis == "time"
+        self.time.set_ruler(self._training.ruler(history) if by_time else _ruler(self._axis, self._clock, history))
 
     def _is_new(self, what: str, version: object) -> bool:
         before = self._shown.get(what)
@@ -248,7 +250,7 @@ def _by_key(event: QFocusEvent) -> bool:
 
 
 def _known(axis: str) -> AxisKind:
-    return next((kind for kind in AXES if kind == axis), "time")
+    return next((kind for kind in AXES if kind == axis), "step")
 
 
 def _ruler(axis: AxisKind, clock: StepClock, history: History) -> Ruler:

@@ -55,9 +55,9 @@ class LossPlot(TimePlot):
     ) -> None:
         super().__init__("Loss", theme, time, parent, nothing="no step in sight")
         self._settings = settings
-        self.add_curve("steps", STEPS).breaks = True
-        self._smoothed = self.add_curve("train", TRAIN)
-        self._smoothed.breaks = True
+        steps, self._smoothed = self.add_curve("steps", STEPS), self.add_curve("train", TRAIN)
+        for curve in (steps, self._smoothed):
+            curve.breaks = curve.forgives_the_start = True
         self.add_curve("validation", VALIDATION)
         self.belong("steps", "train")
         self.head("steps", "loss")

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.tokens import Tokens
 from gpu_studio.ui.widgets.plots.decimate import Array
-from gpu_studio.ui.widgets.plots.mark_painting import paint_marks, paint_span
+from gpu_studio.ui.widgets.plots.mark_painting import LANE, paint_marks, paint_span
 from gpu_studio.ui.widgets.plots.marks import Marks, Span, ends, told_at
 from gpu_studio.ui.widgets.plots.ruler import TIME, Ruler
 from gpu_studio.ui.widgets.plots.scale import LINEAR, Scale
@@ -122,7 +122,7 @@ class Backdrop:
         for time, text in named:
             width = metrics.horizontalAdvance(text) + 2
             left = min(max(self.x_of(time) - width / 2, self.area.left()), self.area.right() - width)
-            painter.drawText(QPointF(left, self.area.bottom() + metrics.ascent() + 5), text)
+            painter.drawText(QPointF(left, self.area.bottom() + LANE + metrics.ascent() + 2), text)
 
     def _paint_limits(self, painter: QPainter) -> None:
         for limit in self.limits:

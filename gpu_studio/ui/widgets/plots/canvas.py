@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,6 +15,7 @@ from gpu_studio.ui.theme.tokens import Tokens
 from gpu_studio.ui.widgets.plots.backdrop import Backdrop, Limit
 from gpu_studio.ui.widgets.plots.curve import PlotCurve, Style
 from gpu_studio.ui.widgets.plots.gestures import HELP, Gestures
+from gpu_studio.ui.widgets.plots.mark_painting import LANE
 from gpu_studio.ui.widgets.plots.marks import Marks, Span
 from gpu_studio.ui.widgets.plots.overlay import Overlay
 from gpu_studio.ui.widgets.plots.scale import Scale
@@ -22,10 +24,11 @@ from gpu_studio.ui.widgets.plots.time_view import TimeView
 from gpu_studio.ui.widgets.plots.time_window import TimeWindow
 
 LEFT, TOP, RIGHT = 70, 6, 4
-BOTTOM, BOTTOM_WITH_TIMES = 7, 22
+BOTTOM, BOTTOM_WITH_TIMES = LANE + 2, LANE + 19
 ALL_HIDDEN = "every curve is hidden: choose one by its name above"
 NONE_ABOVE_ZERO = "no value above 0 in sight: others have no place on a logarithmic axis"
 SOME_NOT_ABOVE_ZERO = "values of 0 and below are not drawn: they have no logarithm"
+HIGHER_AT_FIRST = "the first steps reach {:.3g}"
 UNCROWDED: Final = 8
 """With more curves than this each is drawn coarser: they hide one another, and each costs its time in every frame."""
 _SMALLEST = (160, 44)
@@ -168,7 +171,9 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
     def _note(self, *, some: bool) -> None:
         """Say what there is to say, and where some values have no place on the axis."""
         left_out = some and any(curve.shown and curve.left_out for curve in self._curves)
-        note = " · ".join(filter(None, (self._hint, SOME_NOT_ABOVE_ZERO if left_out else "")))
+        beyond = max((curve.beyond for curve in self._curves if curve.shown), default=-math.inf)
+        higher = HIGHER_AT_FIRST.format(beyond) if some and math.isfinite(beyond) else ""
+        note = " · ".join(filter(None, (self._hint, SOME_NOT_ABOVE_ZERO if left_out else "", higher)))
         if note != self._backdrop.note:
             self._backdrop.note = note
             self._repaint_backdrop()

@@ -17,7 +17,7 @@ from gpu_studio.ui.theme.tokens import Tokens
 from gpu_studio.ui.widgets.plots.decimate import Array, Curve, two_a_column, visible
 from gpu_studio.ui.widgets.plots.part import Part, spliced
 from gpu_studio.ui.widgets.plots.remembered import Remembered
-from gpu_studio.ui.widgets.plots.scale import Scale
+from gpu_studio.ui.widgets.plots.scale import LINEAR, Scale
 from gpu_studio.ui.widgets.plots.sight import Flags, Sight
 from gpu_studio.ui.widgets.plots.smooth import Average
 
@@ -25,6 +25,9 @@ Colour = Callable[[Tokens], str]
 
 _NOTHING: Array = np.empty(0)
 _DOT = 5.0
+_START, _ENOUGH, _FAR, _AIR = 0.02, 20, 3.0, 0.1
+"""The first steps are so large a part of the axis; they stand far above at least so many other points if they make the
+axis so many times as high as these need, which are then given so much air."""
 # Dots nearer to each other than this would be a caterpillar.
 _PIXELS_PER_DOT = 8
 
@@ -51,7 +54,8 @@ class PlotCurve:
 
     The line is broken where nothing is known for longer than `longest_gap` seconds, and with `breaks` where a value is
     no number. It goes when all of the names that it `belongs` to are hidden. In a table its column is called `heading`;
-    without one it has none there.
+    without one it has none there. Where it `forgives_the_start`, a run's first steps do not rule the axis; `beyond` is
+    how high they reach above it then, else minus infinity.
     """
 
     def __init__(self, style: Style) -> None:
@@ -62,6 +66,8 @@ class PlotCurve:
         self.belongs: frozenset[str] = frozenset()
         self.heading = ""
         self.left_out = False
+        self.forgives_the_start = False
+        self.beyond = -math.inf
         self._times, self._values, self._origin = _NOTHING, _NOTHING, 0.0
         self._pyramid: Pyramid | None = None
         self._near: Near | None = None
@@ -156,7 +162,12 @@ class PlotCurve:
         self._line.setData(places, heights, connect=connect)
         self._draw_dots(places, heights, sight.columns)
         inside = np.concatenate((heights[sight.shows(places)], _at_edges(places, heights, connect, sight)))
-        return (float(inside.min()), float(inside.max())) if len(inside) else None
+        if not len(inside):
+            return None
+        low, high = float(inside.min()), float(inside.max())
+        ceiling = _ceiling(places, heights, sight) if self.forgives_the_start and scale is LINEAR else math.inf
+        self.beyond = high if high > ceiling else -math.inf
+        return low, min(high, ceiling)
 
     def _connections(self, x: Array, sight: Sight) -> Any:
         joined = np.ones(max(len(x) - 1, 0), dtype=np.bool_)
@@ -212,6 +223,15 @@ def _at_edges(places: Array, heights: Array, connect: Any, sight: Sight) -> Arra
     if not isinstance(connect, str):
         crossed = crossed[connect[np.searchsorted(places, crossed) - 1] != 0]
     return np.asarray(np.interp(crossed, places, heights))
+
+
+def _ceiling(places: Array, heights: Array, sight: Sight) -> float:
+    """Up to where the axis goes if the first steps in sight, where they are a run's first, stand far above the rest."""
+    rest = heights[(places > sight.window.start + _START * sight.window.span) & (places <= sight.window.end)]
+    if sight.window.start > 0 or len(rest) < _ENOUGH:
+        return math.inf
+    low, high = float(rest.min()), float(rest.max())
+    return high + _AIR * (high - low) if heights.max() - low > _FAR * (high - low) else math.inf
 
 
 def _count(part: Part, edges: Array) -> int:

@@ -15,6 +15,8 @@ from gpu_studio.ui.widgets.plots.marks import MarkKind, Span
 
 # More upright lines than these would be a fence before the curves: then only their heads are drawn.
 MOST_UPRIGHTS: Final = 12
+LANE: Final = 11
+"""Pixels below the curves in which progress is marked, so that no mark lies on a curve; alarms cross the curves."""
 _LEAST_SPAN = 2.0
 _SPAN_SHARE = 0.16
 Draw = Callable[[QPainter, Tokens, QRectF, float], None]
@@ -55,7 +57,7 @@ def _pen(colour: str, dash: Sequence[float] = ()) -> QPen:
 
 def _epoch(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
     painter.setPen(_pen(mix(tokens.muted, tokens.surface, 0.7)))
-    painter.drawLine(QLineF(round(x) + 0.5, area.bottom() - 5, round(x) + 0.5, area.bottom()))
+    painter.drawLine(QLineF(round(x) + 0.5, area.bottom() + 1, round(x) + 0.5, area.bottom() + 6))
 
 
 def _diamond(painter: QPainter, x: float, y: float, half: float) -> None:
@@ -66,19 +68,19 @@ def _diamond(painter: QPainter, x: float, y: float, half: float) -> None:
 def _checkpoint(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
     painter.setPen(_pen(tokens.accent))
     painter.setBrush(QColor(tokens.surface))
-    _diamond(painter, x, area.bottom(), 4)
+    _diamond(painter, x, area.bottom() + LANE / 2, 4)
 
 
 def _best(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
     painter.setPen(_pen(tokens.surface))
     painter.setBrush(QColor(tokens.accent))
-    _diamond(painter, x, area.bottom(), 6)
+    _diamond(painter, x, area.bottom() + LANE / 2, 5)
 
 
 def _rate(painter: QPainter, tokens: Tokens, area: QRectF, x: float) -> None:
     """A stair, as a learning rate that goes down."""
     painter.setPen(_pen(tokens.text))
-    y = area.bottom() - 2
+    y = area.bottom() + LANE
     painter.drawPolyline([QPointF(x - 5, y - 8), QPointF(x, y - 8), QPointF(x, y - 2), QPointF(x + 5, y - 2)])
 
 

@@ -51,6 +51,33 @@ TIME = Ruler()
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class TrainingTime(Ruler):
+    """Counts the seconds that were trained in: from the run's second `first` on, without the pauses.
+
+    `begins` and `ends` are the seconds after the run's start at which it was paused and went on, both shape (pauses,),
+    sorted; a pause that lasts has no end (infinity). What was before the first lies at negative places.
+    """
+
+    first: float
+    begins: Array
+    ends: Array
+
+    def places(self, seconds: Array) -> Array:
+        """How long had been trained at each moment."""
+        paused = np.clip(seconds[..., np.newaxis], self.begins, self.ends) - self.begins
+        places: Array = seconds - self.first - paused.sum(axis=-1)
+        return places
+
+    def seconds(self, places: Array) -> Array:
+        """When so long had been trained; where it was paused then, when the pause began."""
+        lengths = np.where(np.isfinite(self.ends), self.ends - self.begins, 0.0)
+        earlier = np.cumsum(lengths) - lengths
+        passed = places[..., np.newaxis] > self.begins - self.first - earlier
+        seconds: Array = places + self.first + (passed * lengths).sum(axis=-1)
+        return seconds
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class StepRuler(Ruler):
     """Counts training steps, or epochs of `per` steps each.
 
