@@ -8,7 +8,8 @@ from functools import partial
 from itertools import islice
 
 from gpu_studio.placement.memory import DeviceMemory, predict
-from gpu_studio.placement.plan_facts import SCALED_AGAIN, PlanFacts
+from gpu_studio.placement.plan_facts import PlanFacts
+from gpu_studio.placement.sample_cautions import faint_bytes, own_ways
 from gpu_studio.placement.work_words import flops_in_words
 from gpu_studio.plan import MIB, Machine, Plan, logical_devices, replica_count
 from gpu_studio.plan.card_memory import by_room, now_mib
@@ -38,23 +39,12 @@ def cautions_with(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[Cauti
 
 def _all(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
     yield from own_ways(plan, facts)
+    yield from faint_bytes(plan, facts)
     if plan.training.batch_size > 0:
         yield from too_much_memory(plan, machine, facts)
         yield from few_samples(plan, machine, facts)
         yield from few_to_normalise(plan, machine, facts)
         yield from little_work(plan, machine, facts)
-
-
-def own_ways(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
-    """What a model of the user's own does otherwise here than its author may think."""
-    as_they_are = {**plan.data.options, "scale": "none"}
-    scaled = facts.data is not None and facts.data.pixels and (plan.data.file or plan.data.folder)
-    for note in facts.model.notes if facts.model else ():
-        again = note.name == SCALED_AGAIN
-        if again and plan.data.options == as_they_are:
-            continue  # what is known is of the plan as it was before
-        mend = changing("Give it 0…255", "data", options=as_they_are) if again and scaled else None
-        yield Caution(note.name, note.text, note.why, mend)
 
 
 def too_much_memory(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:

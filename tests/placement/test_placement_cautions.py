@@ -127,7 +127,7 @@ def test_that_what_a_model_does_otherwise_than_its_author_may_think_is_warned_of
 
 def test_that_a_model_that_scales_again_is_given_the_bytes_as_they_are_where_they_are_bytes():
     note = ModelNote(SCALED_AGAIN, "own.py:build divides its samples by 255, but they are in 0…1 already.", "Why.")
-    facts = replace(FACTS, data=replace(DATA, pixels=True), model=replace(MODEL, notes=(note,)))
+    facts = replace(FACTS, data=replace(DATA, pixels=True, highest=0.9), model=replace(MODEL, notes=(note,)))
     plan = replace(a_plan(64, "none"), data=Data(folder="pets", options={"colours": "grey"}), model=Model("cnn"))
     after = mended(the(SCALED_AGAIN, plan, TWO_CARDS, facts), plan, TWO_CARDS, facts)
     assert after.data.options == {"colours": "grey", "scale": "none"}
@@ -135,6 +135,18 @@ def test_that_a_model_that_scales_again_is_given_the_bytes_as_they_are_where_the
     assert the(SCALED_AGAIN, own, TWO_CARDS, facts).mend is None
     floats = replace(facts, data=DATA)
     assert the(SCALED_AGAIN, plan, TWO_CARDS, floats).mend is None
+
+
+@pytest.mark.parametrize(("highest", "warned"), [(1 / 255, True), (16 / 255, True), (17 / 255, False), (0.0, False)])
+def test_that_bytes_that_are_nearly_nothing_once_divided_are_told(highest, warned):
+    facts = replace(FACTS, data=replace(DATA, pixels=True, highest=highest))
+    plan = replace(a_plan(64, "none"), data=Data(file="black and white.npz"))
+    assert ("faint bytes" in names(plan, TWO_CARDS, facts)) == warned
+    if warned:
+        found = the("faint bytes", plan, TWO_CARDS, facts)
+        assert f"go no higher than {round(255 * highest)}," in found.text
+        assert mended(found, plan, TWO_CARDS, facts).data.options == {"scale": "none"}
+    assert "faint bytes" not in names(plan, TWO_CARDS, replace(facts, data=replace(facts.data, pixels=False)))
 
 
 def test_that_what_fits_is_not_warned_of():
