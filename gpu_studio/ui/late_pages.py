@@ -47,7 +47,8 @@ class LatePages:
 
             self._runs = RunList(self._window, self._runs_dir)
             page = self._runs.page
-            page.column.insertWidget(1, QueueCard(self._window.queue, self._window.actions_, page))
+            window = self._window
+            page.column.insertWidget(1, QueueCard(window.queue, window.actions_, window.settings, page))
             self._runs_room.addWidget(page)
             self._window.state.watch_list(page)
         return self._runs

@@ -35,6 +35,8 @@ LAST_DRAFT = Setting("plan/draft", "", "Which draft was open last, of a plan wit
 PLAN_TAB = Setting("plan/tab", "", "The tab of the Plan page that was open last; empty for the first one.")
 RUNS_ORDER = Setting("runs/order", "", "In which order runs stand: a column and `up` or `down`, as `started:down`.")
 RUNS_AXIS = Setting("runs/axis", "step", "What the axis of the compared curves counts: step, epoch or time.")
+RUNS_SHARE = Setting("runs/share", "", "The part (0 to 1) of the Runs page that its table was given; empty: the usual.")
+QUEUE_FOLDED = Setting("queue/folded", "no", "yes or no: whether only the head of the queue is shown.")
 RUNS_WIDTHS: Setting[tuple[str, ...]] = Setting("runs/widths", (), "Columns that were made wider, as `run=240`.")
 RECENT_PLANS: Setting[tuple[str, ...]] = Setting("plan/recent", (), "Paths of plans, the last used first.")
 

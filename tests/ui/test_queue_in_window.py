@@ -124,6 +124,21 @@ def test_that_what_another_process_adds_is_seen_while_the_page_is_and_read_only_
     assert shown(filled)[-1] == "five"
 
 
+def test_that_the_queue_is_folded_to_its_head_and_stays_so_in_the_next_window(filled, open_window, qtbot) -> None:
+    folded = card(filled)
+    before = folded.height()
+    qtbot.mouseClick(folded.fold, Qt.MouseButton.LeftButton)
+    assert not folded.table.isVisible()
+    assert "2 plans" in folded._count.text() or "3 plans" in folded._count.text()
+    qtbot.waitUntil(lambda: folded.height() < before)
+    following = open_window()
+    following.show_page("runs")
+    qtbot.waitUntil(card(following).isVisible)
+    assert not card(following).table.isVisible()
+    qtbot.mouseClick(card(following).fold, Qt.MouseButton.LeftButton)
+    assert card(following).table.isVisible()
+
+
 def test_that_alt_and_the_arrows_move_the_selected_plan_which_stays_selected(filled, queue, qtbot) -> None:
     qtbot.keyClick(card(filled).table, Qt.Key.Key_Up, ALT)
     assert names(queue) == ["two", "one", "three"]

@@ -139,7 +139,7 @@ def test_that_a_row_says_what_came_of_a_run(model: RunsModel) -> None:
 
 def test_that_a_live_run_says_how_far_it_is_and_a_failed_one_why(model: RunsModel) -> None:
     model.set_rows([run_row("a", state="running"), run_row("b", state="failed", reason="out of memory on GPU:1")])
-    assert texts(model, 0)[DURATION] == "epoch 3 / 30"
+    assert texts(model, 0)[DURATION] == "epoch 3/30"
     assert texts(model, 1)[STATE] == "failed · out of memory on GPU:1"
 
 

@@ -45,8 +45,7 @@ def test_that_all_runs_are_listed_and_their_folder_named(window: MainWindow, run
 
 def test_that_nothing_can_be_done_to_a_run_before_one_is_selected(window: MainWindow, two_runs) -> None:
     of_one = ("open_run", "open_run_plan", "resume_run", "reveal_run", "delete_run")
-    assert [row.name for row in window.run_list.page.chosen] == ["newer"]
-    window.run_list.page.table.clearSelection()
+    assert window.run_list.page.chosen == []
     assert not any(window.actions_[name].isEnabled() for name in of_one)
     assert "Select a run" in window.actions_["open_run"].toolTip()
     window.run_list.page.select(two_runs[0].id)
@@ -164,3 +163,20 @@ def test_that_no_runs_yet_is_said_in_words(open_window, qtbot) -> None:
     qtbot.waitUntil(lambda: not window.run_list.page.reader.busy)
     assert window.run_list.page._empty.isVisible()
     assert not window.run_list.page.card.isVisible()
+
+
+def test_that_no_run_is_said_to_be_missing_before_the_folder_has_been_listed(open_window, two_runs, qtbot) -> None:
+    page = open_window().run_list.page
+    page.window().show_page("runs")
+    assert page.model.all == []
+    assert (page._reading.isVisible(), page._empty.isVisible()) == (True, False)
+    assert page._reading.text() == "Reading the runs…"
+    qtbot.waitUntil(lambda: len(page.model.all) == 2)
+    assert (page._reading.isVisible(), page._empty.isVisible()) == (False, False)
+
+
+def test_that_an_empty_folder_says_how_to_begin_once_it_was_listed(open_window, qtbot) -> None:
+    page = open_window().run_list.page
+    page.window().show_page("runs")
+    qtbot.waitUntil(page._empty.isVisible)
+    assert not page._reading.isVisible()

@@ -18,6 +18,7 @@ from gpu_studio.ui.models.runs.runs_model import COLOUR_ROLE, LOSS, RUN
 from gpu_studio.ui.pages.runs.lower_part import TOO_MANY
 
 CTRL, SHIFT, LEFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier, Qt.MouseButton.LeftButton
+ROW_HEIGHT = 28
 PLAN = 'version = 1\nname = "{}"\n[training]\nbatch_size = {}\n'
 
 
@@ -56,12 +57,43 @@ def labels(window: MainWindow) -> list[str]:
     return [row.label for row in window.run_list.page.outcome.differs.model.rows]
 
 
-def test_that_the_newest_is_selected_at_first_and_nothing_selected_says_what_to_do(window: MainWindow) -> None:
-    outcome = window.run_list.page.outcome
-    assert [row.name for row in window.run_list.page.chosen] == [window.run_list.page.model.rows[0].name]
-    window.run_list.page.table.clearSelection()
-    assert outcome.hint.isVisible()
-    assert not outcome.curves.isVisible()
+def test_that_the_table_has_the_page_until_a_run_is_selected_and_again_after_escape(window: MainWindow, qtbot) -> None:
+    page = window.run_list.page
+    assert page.chosen == []
+    assert not page.outcome.isVisible()
+    assert page.card.height() == page._split.height()
+    qtbot.keyClick(page.table, Qt.Key.Key_Space)
+    assert [row.name for row in page.chosen] == [page.model.rows[0].name]
+    assert page.outcome.isVisible()
+    assert page.card.height() < page._split.height() / 2
+    qtbot.keyClick(page.table, Qt.Key.Key_Escape)
+    assert page.chosen == []
+    qtbot.waitUntil(lambda: page.card.height() == page._split.height())
+
+
+def test_that_the_row_that_is_underlined_is_meant_where_none_is_selected(window: MainWindow, qtbot) -> None:
+    page = window.run_list.page
+    qtbot.keyClick(page.table, Qt.Key.Key_Return)
+    assert window.page == "train"
+    assert window.shown_run.run.id == page.model.rows[0].id
+
+
+def test_that_the_edge_is_moved_by_keys_remembered_and_let_go_by_a_double_click(
+    window: MainWindow, open_window, qtbot
+) -> None:
+    page = window.run_list.page
+    click(qtbot, window, "b")
+    edge, before = page._split.handle(1), page.card.height()
+    edge.setFocus()
+    for _ in range(4):
+        qtbot.keyClick(edge, Qt.Key.Key_Down)
+    moved = page.card.height()
+    assert moved == before + 4 * ROW_HEIGHT
+    following = with_runs(open_window(), qtbot, 3)
+    click(qtbot, following, "b")
+    assert abs(following.run_list.page.card.height() - moved) <= 1
+    qtbot.mouseDClick(edge, LEFT)
+    assert page.card.height() == before
 
 
 def test_that_one_run_shows_its_figures_its_plan_and_its_curve(window: MainWindow, three, qtbot) -> None:

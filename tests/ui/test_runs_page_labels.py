@@ -168,7 +168,7 @@ def test_that_the_menu_of_the_table_and_of_the_page_are_one(window: MainWindow, 
 
 def test_that_a_run_is_renamed_with_f2_and_called_so_everywhere_until_it_is_undone(window, qtbot) -> None:
     page = window.run_list.page
-    row = page.chosen[0]
+    row = page.model.rows[0]
     window.show_run(row.summary.directory)
     window.show_page("runs")
     qtbot.keyClick(page.table, Qt.Key.Key_F2)

@@ -27,8 +27,10 @@ from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.units import number
 from gpu_studio.ui.widgets.button import ActionButton, Button
 from gpu_studio.ui.widgets.empty_state import EmptyState
+from gpu_studio.ui.widgets.labels import Label
 from gpu_studio.ui.widgets.page import Page
 
+READING = "Reading the runs…"
 HOW_TO_BEGIN = "Train a plan: its run stands here, also after the window is closed."
 _MORE_WIDTH = 44
 _MENU: tuple[tuple[str, ...], ...] = (
@@ -57,14 +59,18 @@ class RunsPage(Page):
         self.filter = FilterBar(theme)
         self.card = TableCard(self.filter, self.table)
         self.outcome = LowerPart(theme, settings, actions)
-        self._split = PageSplit(self.card, self.outcome)
+        self._split = PageSplit(theme, settings, self.card, self.outcome)
         self._empty = EmptyState("No runs yet", HOW_TO_BEGIN, "Open the plan", f"Runs are kept in {runs}")
         self._empty.pressed.connect(actions["page_plan"].trigger)
+        self._listed = False
+        self._reading = Label(READING, "muted")
+        self._reading.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._add_buttons(actions)
         self._lay_out()
         self._recall()
         self._connect(actions)
         self._count()
+        self._follow_chosen()
 
     @property
     def chosen(self) -> list[RunRow]:
@@ -107,11 +113,13 @@ class RunsPage(Page):
         self.remember()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Escape gives the table its part again, or shows all runs."""
+        """Escape gives the table its part again, shows all runs, or selects none."""
         if event.key() == Qt.Key.Key_Escape and self._split.large:
             self.toggle_compare()
         elif event.key() == Qt.Key.Key_Escape and self.filter.filter:
             self.filter.clear()
+        elif event.key() == Qt.Key.Key_Escape and self.chosen:
+            self.table.clearSelection()
         else:
             super().keyPressEvent(event)
 
@@ -144,11 +152,12 @@ class RunsPage(Page):
     def _lay_out(self) -> None:
         self.column.addWidget(self._split, 1)
         self.column.addWidget(self._empty, 1)
+        self.column.addWidget(self._reading, 1)
         self.column.addStretch(0)
 
     def _connect(self, actions: ActionSet) -> None:
         self.reader.rows.connect(self._show)
-        self.reader.failed.connect(self.caption.setText)
+        self.reader.failed.connect(self._fail)
         self.table.addActions(self.menu.actions())
         for signal, name in (
             (self.table.opened, "open_run"),
@@ -178,14 +187,18 @@ class RunsPage(Page):
         self.filter.show_order(order)
 
     def _show(self, rows: Sequence[RunRow]) -> None:
-        first = not self.model.all
+        first, self._listed = not self.model.all, True
         self.model.set_rows(rows)
         self.filter.set_tags(known_tags(rows))
         if first and self.model.rows:
             # What is at work, or was last, is what a person comes for.
-            self.select(self.model.rows[0].id)
+            self.table.begin_at(self.model.rows[0].id)
             if self.isVisible() and not self.filter.search.hasFocus():
                 self.table.setFocus()
+
+    def _fail(self, why: str) -> None:
+        self.caption.setText(why)
+        self._reading.setText(why)
 
     def _show_large(self, large: bool) -> None:
         if large != self._split.large:
@@ -201,6 +214,7 @@ class RunsPage(Page):
     def _follow_chosen(self) -> None:
         chosen = self.chosen
         self.outcome.show_runs(chosen)
+        self._split.show_lower(bool(chosen))
         if len(chosen) < 2:
             # There is nothing to compare, as after the last but one was deleted.
             self._show_large(False)
@@ -218,7 +232,8 @@ class RunsPage(Page):
         self.card.show_found(bool(self.model.rows))
         self._split.setVisible(total > 0)
         self._split.fit()
-        self._empty.setVisible(total == 0)
+        self._empty.setVisible(total == 0 and self._listed)
+        self._reading.setVisible(total == 0 and not self._listed)
 
 
 def _menu(actions: ActionSet, parent: QWidget) -> QMenu:

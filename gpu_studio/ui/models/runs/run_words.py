@@ -12,7 +12,7 @@ def progress(row: RunRow) -> str:
     """How far a live run is, or how long a run took that has ended."""
     summary = row.summary
     if summary.live and summary.epochs_total:
-        return f"epoch {summary.epoch} / {summary.epochs_total}"
+        return f"epoch {figures.count(summary.epoch)}/{figures.count(summary.epochs_total)}"
     return wording.UNKNOWN if summary.seconds is None else duration(summary.seconds)
 
 

@@ -185,7 +185,7 @@ class CurvesCard(TimePlot):
         if any(run.curve is None for run in self._runs):
             return _READING
         drawn = any(len(run.places(self._axis)) for run in self._runs)
-        return "nothing in sight" if drawn else "none of these runs has told this"
+        return "Nothing in this part of the axis" if drawn else "None of these runs has a value of this yet"
 
     def _name_curves(self) -> None:
         at = None if self.view.cursor is None else self.view.ruler.place(self.view.cursor)

@@ -1,30 +1,49 @@
-"""The table over what came of its runs, with an edge between them that can be dragged."""
+"""The table over what came of its runs, with an edge between them that can be moved."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QSplitter, QWidget
+from typing import Final
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QEnterEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QSplitter, QSplitterHandle, QWidget
 
 from gpu_studio.ui.pages.runs.table_card import TableCard
+from gpu_studio.ui.settings import RUNS_SHARE, Settings
+from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.page import GAP
 
-_MOST = 0.44
-_LEAST_LOWER = 190
+_MOST: Final = 0.44
+_LEAST_UPPER: Final = 130
+_LEAST_LOWER: Final = 190
+_STEP: Final = 28
+"""Pixels by which an arrow key moves the edge: a row of the table."""
+_GRIP: Final = QSize(40, 4)
+_EDGE: Final = "Edge between the runs and what came of them"
+_TIP: Final = "Drag to give the table more or less room, or press Up and Down; double-click for the usual part"
 
 
 class PageSplit(QSplitter):
-    """The table is as high as its rows, but takes no more than its part, until a person drags the edge."""
+    """The table has all the room while nothing is selected.
 
-    def __init__(self, card: TableCard, lower: QWidget, parent: QWidget | None = None) -> None:
+    Else it is as high as its rows, but takes no more than its part, until a person moves the edge: that part is then
+    remembered.
+    """
+
+    def __init__(
+        self, theme: ThemeManager, settings: Settings, card: TableCard, lower: QWidget, parent: QWidget | None = None
+    ) -> None:
         super().__init__(Qt.Orientation.Vertical, parent)
-        self._card = card
-        self._dragged = False
+        self._theme, self._settings = theme, settings
+        self._card, self._lower = card, lower
+        self._share = _share(settings.get(RUNS_SHARE))
         self._large = False
         self.addWidget(card)
         self.addWidget(lower)
         self.setChildrenCollapsible(False)
         self.setHandleWidth(GAP)
+        # Else it is what would be said of no run found that decides, which is higher than a few rows.
+        card.setMinimumHeight(_LEAST_UPPER)
         lower.setMinimumHeight(_LEAST_LOWER)
         self.splitterMoved.connect(self._keep)
 
@@ -39,13 +58,31 @@ class PageSplit(QSplitter):
         self._card.setVisible(not large)
         self.fit()
 
+    def show_lower(self, shown: bool) -> None:
+        """Show what came of the runs that are selected, or leave all the room to the table."""
+        if self._lower.isHidden() is shown:
+            self._lower.setVisible(shown)
+            self.refresh()  # else the edge has no room of its own yet
+            self.fit()
+
     def fit(self) -> None:
         """Share the room as it is meant to be."""
-        if self._dragged or self._large:
+        if self._large or self._lower.isHidden():
             return
         room = self.height() - self.handleWidth()
-        upper = self._card.height_within(round(room * _MOST))
+        usual = self._card.height_within(round(room * _MOST))
+        upper = usual if self._share is None else round(room * self._share)
         self.setSizes([upper, room - upper])
+
+    def forget(self) -> None:
+        """Share the room as if nobody had moved the edge."""
+        self._share = None
+        self._settings.set(RUNS_SHARE, "")
+        self.fit()
+
+    def createHandle(self) -> QSplitterHandle:  # noqa: N802 - Qt's name
+        """An edge that shows where it can be gripped."""
+        return _Edge(self._theme, self)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Share the new room."""
@@ -53,4 +90,67 @@ class PageSplit(QSplitter):
         self.fit()
 
     def _keep(self) -> None:
-        self._dragged = True
+        upper, lower = self.sizes()
+        self._share = upper / max(upper + lower, 1)
+        self._settings.set(RUNS_SHARE, f"{self._share:.3f}")
+
+
+class _Edge(QSplitterHandle):
+    """A short bar in the middle of the edge, in the accent while it is under the pointer or has the focus."""
+
+    def __init__(self, theme: ThemeManager, split: PageSplit) -> None:
+        super().__init__(Qt.Orientation.Vertical, split)
+        self._theme, self._split = theme, split
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setAccessibleName(_EDGE)
+        self.setToolTip(_TIP)
+        theme.changed.connect(self.update)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Move the edge with the arrow keys, by a row."""
+        by = {Qt.Key.Key_Up: -_STEP, Qt.Key.Key_Down: _STEP}.get(Qt.Key(event.key()))
+        if by is None:
+            super().keyPressEvent(event)
+        else:
+            self.moveSplitter(self._split.sizes()[0] + by)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Share the room as it was at first."""
+        del event
+        self._split.forget()
+
+    def enterEvent(self, event: QEnterEvent) -> None:  # noqa: N802 - Qt's name
+        """Light up under the pointer."""
+        super().enterEvent(event)
+        self.update()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
+        """Light up with the focus."""
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
+        """Go out without it."""
+        super().focusOutEvent(event)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw the grip."""
+        del event
+        tokens = self._theme.tokens
+        grip = QRectF(0, 0, _GRIP.width(), _GRIP.height())
+        grip.moveCenter(QRectF(self.rect()).center())
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(tokens.accent if self.hasFocus() or self.underMouse() else tokens.muted))
+        painter.drawRoundedRect(grip, grip.height() / 2, grip.height() / 2)
+
+
+def _share(text: str) -> float | None:
+    """The part of the room that a person gave to the table; None where none is remembered."""
+    try:
+        share = float(text)
+    except ValueError:
+        return None
+    return share if 0 < share < 1 else None

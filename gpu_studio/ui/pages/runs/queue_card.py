@@ -9,8 +9,9 @@ from PySide6.QtWidgets import QAbstractItemView, QSizePolicy, QWidget
 from gpu_studio.ui.action_set import ActionSet
 from gpu_studio.ui.control.queue_control import QueueControl
 from gpu_studio.ui.models.runs.queue_model import QueueModel
+from gpu_studio.ui.settings import QUEUE_FOLDED, Settings
 from gpu_studio.ui.units import plural
-from gpu_studio.ui.widgets.button import ActionButton
+from gpu_studio.ui.widgets.button import ActionButton, Button
 from gpu_studio.ui.widgets.card import Card
 from gpu_studio.ui.widgets.labels import Label
 from gpu_studio.ui.widgets.tables.table import HEADER, ROW, Table
@@ -53,20 +54,26 @@ class QueueTable(Table):
 
 
 class QueueCard(Card):
-    """Shows the queue while `page`, on which it stands, is seen; hidden while the queue is empty."""
+    """Shows the queue while `page`, on which it stands, is seen; hidden while the queue is empty.
 
-    def __init__(self, control: QueueControl, actions: ActionSet, page: QWidget) -> None:
+    It can be folded to its head, which is remembered: the runs then have the room.
+    """
+
+    def __init__(self, control: QueueControl, actions: ActionSet, settings: Settings, page: QWidget) -> None:
         super().__init__("Queue", page)
-        self._control, self._page = control, page
+        self._control, self._page, self._settings = control, page, settings
         self.table = QueueTable(control.model)
         self._count = Label(role="caption")
         self._count.setToolTip(_HOW_WHOLE)
         self.buttons = {name: ActionButton(actions[name], text=text, small=True) for name, text in _BUTTONS}
         self.header.addWidget(self._count)
         self.go_on = ActionButton(actions["queue_go_on"], "primary", text="Go on", small=True)
+        self.fold = Button("", "quiet", small=True)
+        self.fold.clicked.connect(lambda: self._set_folded(not self._folded))
         self.header.addWidget(self.go_on)
         for button in self.buttons.values():
             self.header.addWidget(button)
+        self.header.addWidget(self.fold)
         self.body.addWidget(self.table)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.table.addActions([actions[name] for name, _ in _BUTTONS])
@@ -88,12 +95,21 @@ class QueueCard(Card):
             self._fit()
         return super().eventFilter(watched, event)
 
+    @property
+    def _folded(self) -> bool:
+        return self._settings.get(QUEUE_FOLDED) == "yes"
+
+    def _set_folded(self, folded: bool) -> None:
+        self._settings.set(QUEUE_FOLDED, "yes" if folded else "no")
+        self._show()
+
     def _show(self) -> None:
         rows = self._control.model.rows
         self.setVisible(bool(rows))
         how = "nobody works the queue" if self._control.forsaken else _HOW
         self._count.setText(f"{plural(len(rows), 'plan')} · {how}")
         self.go_on.setVisible(self._control.forsaken)
+        self._name_fold()
         self._fit()
         place = self._control.model.place_of(self._control.selected)
         if place is not None:
@@ -101,6 +117,15 @@ class QueueCard(Card):
         entry = next((each.entry for each in rows if each.entry.id == self._control.selected), None)
         self._name("queue_hold", "Release" if entry and entry.held else "Hold")
         self._name("queue_pass", "Keep devices" if entry and entry.lets_pass else "Let others pass")
+
+    def _name_fold(self) -> None:
+        folded = self._folded
+        self.table.setHidden(folded)
+        for button in self.buttons.values():
+            button.setHidden(folded)
+        self.fold.setText("Show" if folded else "Fold")
+        self.fold.setAccessibleName("Show the queue" if folded else "Fold the queue")
+        self.fold.setToolTip("Show what waits" if folded else "Show only how many wait, and leave the room to the runs")
 
     def _name(self, button: str, text: str) -> None:
         self.buttons[button].setText(text)

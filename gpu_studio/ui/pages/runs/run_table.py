@@ -27,12 +27,12 @@ from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.widgets.tables.run_cells import BestCell, CurveCell, MarkCell, NameCell, StateCell
 from gpu_studio.ui.widgets.tables.table import Table
 
-_WIDE = {MARK: 40, RUN: 204, STARTED: 118, DURATION: 114, BEST: 112, MEMORY: 106, ENERGY: 78, LOSS: 140}
-_NARROW = {MARK: 36, RUN: 190, STARTED: 112, DURATION: 114, BEST: 110, MEMORY: 108, ENERGY: 76, LOSS: 96}
+_WIDE = {MARK: 40, RUN: 224, STARTED: 118, DURATION: 126, BEST: 112, MEMORY: 106, ENERGY: 78, LOSS: 140}
+_NARROW = {MARK: 36, RUN: 200, STARTED: 112, DURATION: 126, BEST: 110, MEMORY: 108, ENERGY: 76, LOSS: 96}
 _ENOUGH = 1040
 _ROOMY_RUNS = ((1400, 360), (1200, 260))
 """From so many pixels on the names of runs have so many, before the state gets all that is left."""
-_ROW = 40
+_ROW = 28
 _GREATEST_FIRST = frozenset(("started", "duration", "best", "memory", "energy"))
 _WHOLE_ROWS = QItemSelectionModel.SelectionFlag.Rows
 
@@ -96,6 +96,11 @@ class RunTable(Table):
         self.selectionModel().setCurrentIndex(self._runs.index(rows[0], RUN), _NOTHING)
         self.selectionModel().select(selection, QItemSelectionModel.SelectionFlag.ClearAndSelect | _WHOLE_ROWS)
 
+    def begin_at(self, run: str) -> None:
+        """Go to the run with this id, and select nothing."""
+        if (row := self._runs.row_of(run)) is not None:
+            self.selectionModel().setCurrentIndex(self._runs.index(row, RUN), _NOTHING)
+
     def set_order(self, order: Order) -> None:
         """Show the runs in this order, and say so in the header."""
         self._runs.set_order(order)
@@ -107,13 +112,19 @@ class RunTable(Table):
         told = _KEYS.get((Qt.Key(event.key()), event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier))
         if told is None:
             super().keyPressEvent(event)
-        else:
-            getattr(self, told).emit()
+            return
+        if not self.selectionModel().hasSelection() and self.currentIndex().isValid():
+            # The row that is underlined is the one that is meant.
+            self.choose_row(self.currentIndex().row())
+        getattr(self, told).emit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Narrow columns in a narrow window, but for those that a person made as wide as they are; one gives way."""
         super().resizeEvent(event)
         self._place_columns()
+        if event.size().height() < event.oldSize().height() and self.selectionModel().hasSelection():
+            # What was just selected may have come to lie under the edge.
+            self.scrollTo(self.currentIndex())
 
     def _prepare_header(self) -> None:
         header = self.horizontalHeader()
