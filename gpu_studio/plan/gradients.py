@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpu_studio.plan.logical import LogicalDevice, logical_devices, replicas
-from gpu_studio.plan.machine import Machine
+from gpu_studio.plan.machine import Machine, title_of
 from gpu_studio.plan.problems import listed
 from gpu_studio.plan.values import Plan
 
@@ -39,4 +39,4 @@ def why_not_nccl(devices: Sequence[LogicalDevice]) -> str:
         return "NCCL joins NVIDIA cards only"
     cards = [device.physical for device in devices]
     shared = sorted({card for card in cards if cards.count(card) > 1})
-    return f"NCCL refuses two replicas on one card, here {listed(shared)}" if shared else ""
+    return f"NCCL refuses two replicas on one card, here {listed(map(title_of, shared))}" if shared else ""

@@ -122,7 +122,7 @@ def test_that_nccl_over_slices_of_a_card_is_refused(machine):
     assert said(changed(FOUR_SLICES, MIRRORED, "distribution.all_reduce=nccl"), machine) == [
         (
             'distribution.all_reduce is "nccl" with several slices of a card: '
-            'NCCL refuses two replicas on one card, here GPU:0: choose "auto", which takes what suits the devices.'
+            'NCCL refuses two replicas on one card, here GPU 0: choose "auto", which takes what suits the devices.'
         )
     ]
 

@@ -36,7 +36,7 @@ def test_that_a_mend_removes_its_problem_and_makes_none(plan: Plan, machine: Mac
         (NO_CARDS, [CPUS, "devices.memory_growth=true"], "Do not grow"),
         (NO_CARDS, ['devices.carve=[{ device = "CPU:0", slices_mib = [1024, 0] }]'], "No limits"),
         (ONE_CARD, ['devices.carve=[{ device = "GPU:0", slices_mib = [9000, 9000] }]'], "Share what is free"),
-        (ONE_CARD, ['devices.carve=[{ device = "GPU:0", slices_mib = [] }]'], 'Leave "GPU:0" whole'),
+        (ONE_CARD, ['devices.carve=[{ device = "GPU:0", slices_mib = [] }]'], "Leave GPU 0 whole"),
         (NO_CARDS, ["model.name=mlpp"], "Use mlp"),
         (NO_CARDS, ["model.options={ hiden = [4] }"], "Leave hiden out"),
         (NO_CARDS, ["data.name=digit"], "Use digits"),

@@ -109,9 +109,9 @@ def test_that_a_device_carved_twice_in_a_file_is_carved_once_after_an_edit() -> 
 def test_that_changes_say_what_they_do_and_do_it() -> None:
     plan = on_everything(WITHOUT_CARDS)
     halves = equal_change("CPU:0", 2, WITHOUT_CARDS)
-    assert halves.text == "cut CPU:0 into 2"
+    assert halves.text == "cut the CPU into 2"
     assert len(logical_devices(halves.make(plan), WITHOUT_CARDS)) == 2
-    assert equal_change("CPU:0", 1, WITHOUT_CARDS).text == "leave CPU:0 whole"
+    assert equal_change("CPU:0", 1, WITHOUT_CARDS).text == "leave the CPU whole"
     carved = change_of(Carved("GPU:0", Cut.of((64, 32)), "resize", "here"), TWO_CARDS)
     assert (carved.text, carved.field) == ("resize", "here")
     assert slices_of(carved.make(on_everything(TWO_CARDS)), "GPU:0", TWO_CARDS) == (64, 32)

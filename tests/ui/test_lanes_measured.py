@@ -21,6 +21,7 @@ from gpu_studio.ui.widgets.lanes.timeline_row import LEFT
 from gpu_studio.ui.widgets.lanes.timeline_view import OWN_SCALE, TimelineView
 
 CPUS = ["CPU:0", "CPU:1", "CPU:2", "CPU:3"]
+PLACES = {name: place for place, name in enumerate(CPUS)}
 
 
 def trained(runs: Path, plan: Plan) -> RunDirectory:
@@ -78,7 +79,7 @@ def test_that_predicted_and_measured_seconds_have_one_axis(qtbot, theme) -> None
     qtbot.addWidget(view)
     view.resize(400 + int(LEFT), 300)
     view.show()
-    measured = measured_picture(mlp_timeline(), CPUS, "a run")
+    measured = measured_picture(mlp_timeline(), PLACES, "a run")
     half = StepPicture(measured.rows, measured.seconds / 2, "predicted step", to_scale=True)
     view.show_predicted(half)
     view.show_measured(measured)
@@ -91,7 +92,7 @@ def test_that_predicted_and_measured_seconds_have_one_axis(qtbot, theme) -> None
 
 
 def test_that_each_spell_says_pass_micro_batch_layers_and_times() -> None:
-    rows = measured_picture(mlp_timeline(), CPUS).rows
+    rows = measured_picture(mlp_timeline(), PLACES).rows
     said = [rows[2].say(spell) for spell in rows[2].spells]
     assert said[0] == "forward of micro-batch 1: dense_1 … dense_2 (2 layers), 2 ms to 3.8 ms, busy 1.8 ms"
     assert said[-1].startswith("update: dense_1 … dense_2 (2 layers), 20 ms to 21 ms")
@@ -102,11 +103,11 @@ def test_that_each_spell_says_pass_micro_batch_layers_and_times() -> None:
 def test_that_the_parts_of_a_split_layer_are_drawn_on_their_own_devices() -> None:
     step = mlp_timeline()
     here = replace(step.tasks[0], device="CPU:1")
-    rows = measured_picture(replace(step, tasks=[here]), CPUS).rows
+    rows = measured_picture(replace(step, tasks=[here]), PLACES).rows
     assert [len(row.spells) for row in rows] == [0, 1, 0, 0]
 
 
 def test_that_a_step_that_took_no_time_can_be_shown() -> None:
     nothing = replace(mlp_timeline(), seconds=0.0, tasks=[], busy={"CPU:0": 0.0})
-    (row,) = measured_picture(nothing, []).rows
+    (row,) = measured_picture(nothing, {}).rows
     assert row.description == "CPU:0: busy 0 % of the measured step"

@@ -33,7 +33,7 @@ from gpu_studio.plan import (
 )
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.devices.checkup import Checkup, Diagnosis
-from gpu_studio.ui.models.plan.outlook import facts, prospects
+from gpu_studio.ui.models.plan.outlook import MEANINGS, facts, prospects
 from gpu_studio.ui.pages.plan.outlook_card import OutlookCard
 
 MIRRORED = Plan("made", Devices(), Model("mlp"), Data("digits"), Training(batch_size=64), Distribution("mirrored"))
@@ -106,7 +106,7 @@ def test_that_the_formula_of_a_part_is_told_on_hover_and_on_focus(card, reader):
     memory = predict(MIRRORED, TWO_CARDS, FACTS)[0]
     assert len(card.parts.lines) == len(memory.parts)
     for line, (name, wanted) in zip(card.parts.lines, memory.parts, strict=True):
-        assert line.toolTip() == line.accessibleDescription() == wanted.formula
+        assert line.toolTip() == line.accessibleDescription() == f"{MEANINGS[name]}\n{wanted.formula}"
         line.setFocus(Qt.FocusReason.TabFocusReason)
         assert card.parts.formula.text() == f"{name}: {wanted.formula}"
 

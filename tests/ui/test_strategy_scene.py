@@ -29,7 +29,7 @@ def a_plan(strategy: str, machine: Machine, **values: object) -> Plan:
 def test_that_every_link_joins_two_boxes_and_devices_have_their_colours(strategy, machine):
     plan = a_plan(strategy, machine)
     scene = scene_of(plan, machine)
-    places = device_places(device.name for device in logical_devices(plan, machine))
+    places = device_places(logical_devices(plan, machine), machine)
     for link in scene.links:
         for row, column in (link.start, link.end):
             assert column < len(scene.rows[row])

@@ -57,7 +57,7 @@ def test_that_a_card_whose_memory_is_not_known_has_no_overflow_and_no_scale() ->
     assert whole.movable_ends == ()
     assert carved.movable_ends == (10,)
     assert overflow_of(carved) is None
-    assert carve_steps.why_not_split(whole, 0) == ("How much memory GPU:2 has is not known: type the size of a slice")
+    assert carve_steps.why_not_split(whole, 0) == ("How much memory GPU 2 has is not known: type the size of a slice")
 
 
 def test_that_what_cannot_be_done_says_why() -> None:
@@ -65,7 +65,7 @@ def test_that_what_cannot_be_done_says_why() -> None:
     assert carve_steps.why_not_split(tiny, 0) == "GPU:0 has 1 MiB, too few for two slices"
     assert carve_steps.why_not_add(full) == "A device has at most 64 slices"
     assert carve_steps.why_not_merge(TRACK, 1) == "No slice comes after GPU:1"
-    assert carve_steps.why_not_equalise(replace(TRACK, sizes=())) == "GPU:0 has no two slices"
-    assert carve_steps.why_not_remove(replace(TRACK, sizes=())) == "GPU:0 is whole already"
+    assert carve_steps.why_not_equalise(replace(TRACK, sizes=())) == "GPU 0 has no two slices"
+    assert carve_steps.why_not_remove(replace(TRACK, sizes=())) == "GPU 0 is whole already"
     assert carve_steps.why_not_nudge(tiny, 0, -64) == "GPU:0 cannot be smaller"
     assert carve_steps.why_not_nudge(TRACK, 0, 64) == ""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gpu_studio.plan.logical import CPU, LogicalDevice, cpus, default_devices, gpus, is_logical_name, logical_devices
-from gpu_studio.plan.machine import Machine
+from gpu_studio.plan.machine import Machine, title_of
 from gpu_studio.plan.problems import Problem, choose_one, listed, shown
 from gpu_studio.plan.rules.device_rules import there_are
 from gpu_studio.plan.values import ALL_REDUCES, RUNNABLE_STRATEGIES, STRATEGIES, Plan
@@ -81,7 +81,7 @@ def _nccl(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
         yield Problem("distribution.all_reduce", '"nccl" on CPUs', f"NCCL joins NVIDIA cards only: {advice}")
     shared = [card for card, count in Counter(device.physical for device in holding).items() if count > 1]
     if any(card.startswith("GPU") for card in shared):
-        why = f"NCCL refuses two replicas on one card, here {listed(shared)}: {advice}"
+        why = f"NCCL refuses two replicas on one card, here {listed(map(title_of, shared))}: {advice}"
         yield Problem("distribution.all_reduce", '"nccl" with several slices of a card', why)
 
 

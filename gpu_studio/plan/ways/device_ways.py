@@ -48,4 +48,4 @@ def carve(problem: Problem, plan: Plan, machine: Machine) -> Iterator[Mend]:
         fitting = Carve(one.device, equal_slices(one.device, len(one.slices_mib), machine))
         label = "No limits" if one.device == CPU else "Share what is free"
         yield changing(label, "devices", carve=put(carves, index, fitting))
-    yield changing(f"Leave {shown(one.device)} whole", "devices", carve=without(carves, index))
+    yield changing(f"Leave {machine.title(one.device)} whole", "devices", carve=without(carves, index))

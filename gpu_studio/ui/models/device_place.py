@@ -1,17 +1,54 @@
-"""The number of a logical device from which it has its colour and dash, the same everywhere."""
+"""The number of a device from which it has its colour and dash, the same everywhere."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import count
+from typing import Protocol
 
+from gpu_studio.plan.machine import Machine
 from gpu_studio.ui.theme.tokens import HOST
 
 
-def places(names: Iterable[str]) -> dict[str, int]:
+class Device(Protocol):
+    """A logical device, and the physical one that it is a slice of."""
+
+    @property
+    def name(self) -> str:
+        """What TensorFlow calls it."""
+
+    @property
+    def physical(self) -> str:
+        """What the plan calls the physical device."""
+
+
+def places(devices: Iterable[Device], machine: Machine | None = None) -> dict[str, int]:
     """The place of each of TensorFlow's logical devices, given all of them in its order.
 
-    Beside cards the CPU is the host, which has no colour of its own; without cards the logical CPUs stand for them.
+    A card has its own number's colour, as on the Devices page, and so has its first slice; further slices have those of
+    the next numbers that no card here has. Beside cards the CPU is the host, which has no colour of its own; without
+    cards the logical CPUs stand for them.
     """
-    listed = tuple(names)
-    beside_cards = any(name.startswith("GPU") for name in listed)
-    return {name: HOST if beside_cards and name.startswith("CPU") else place for place, name in enumerate(listed)}
+    listed = tuple(devices)
+    if not any(each.name.startswith("GPU") for each in listed):
+        return {each.name: place for place, each in enumerate(listed)}
+    cards = {each.physical: _number(each.physical, machine) for each in listed if each.name.startswith("GPU")}
+    free = _free({number for number in cards.values() if number is not None})
+    found: dict[str, int] = {}
+    for each in listed:
+        number = cards.pop(each.physical, None)
+        found[each.name] = HOST if each.name.startswith("CPU") else next(free) if number is None else number
+    return found
+
+
+def _free(taken: set[int]) -> Iterator[int]:
+    return (number for number in count() if number not in taken)
+
+
+def _number(physical: str, machine: Machine | None) -> int | None:
+    """The number of a card; None if only its UUID is known."""
+    card = machine.card(physical) if machine else None
+    if card is not None:
+        return card.index
+    number = physical.removeprefix("GPU:")
+    return int(number) if number.isdecimal() else None

@@ -41,8 +41,8 @@ class PartLine(QWidget):
         """Show a part of this device."""
         self._part, self._place = part, place
         self.setAccessibleName(f"{part.name} on {device}: {part.amount}")
-        self.setAccessibleDescription(part.formula)
-        self.setToolTip(part.formula)
+        self.setAccessibleDescription(part.told)
+        self.setToolTip(part.told)
         self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name

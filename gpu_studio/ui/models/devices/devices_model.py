@@ -10,7 +10,7 @@ from gpu_studio.ui.models.devices.device_rows import DeviceRow, Figure
 from gpu_studio.ui.units import mib
 
 Index = QModelIndex | QPersistentModelIndex
-HEADERS = ("Device", "Memory", "Utilisation", "Power", "Temp.", "TensorFlow", "Used by")
+HEADERS = ("Device", "Memory", "Utilisation", "Power", "Temp.", "In a plan", "Used by")
 DEVICE, MEMORY, UTILISATION, POWER, TEMPERATURE, TENSORFLOW, USED_BY = range(7)
 ROW_ROLE = Qt.ItemDataRole.UserRole + 1
 _ROOT = QModelIndex()

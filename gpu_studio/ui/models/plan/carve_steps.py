@@ -46,12 +46,12 @@ def removed(track: Track, index: int) -> Carved:
 def added(track: Track) -> Carved:
     """One slice more."""
     cut = track.cut.with_another(track.room) if track.sizes else track.cut.halved(0)
-    return Carved(track.device, cut, f"add a slice to {track.device}")
+    return Carved(track.device, cut, f"add a slice to {track.physical}")
 
 
 def equalised(track: Track) -> Carved:
     """All slices of one size."""
-    return Carved(track.device, track.cut.equalised(), f"equal slices of {track.device}")
+    return Carved(track.device, track.cut.equalised(), f"equal slices of {track.physical}")
 
 
 def why_not_nudge(track: Track, index: int, by: int) -> str:
@@ -73,7 +73,7 @@ def why_not_merge(track: Track, index: int) -> str:
 
 def why_not_remove(track: Track) -> str:
     """Why no slice can be removed; empty if one can."""
-    return "" if track.sizes else f"{track.device} is whole already"
+    return "" if track.sizes else f"{track.physical} is whole already"
 
 
 def why_not_add(track: Track) -> str:
@@ -84,14 +84,14 @@ def why_not_add(track: Track) -> str:
 def why_not_equalise(track: Track) -> str:
     """Why the slices cannot be made equal; empty if they can."""
     if len(track.sizes) < 2:
-        return f"{track.device} has no two slices"
+        return f"{track.physical} has no two slices"
     return "The slices are equal already" if len(set(track.sizes)) == 1 else ""
 
 
 def _unknown(track: Track) -> str:
     if track.total or track.sizes:
         return ""
-    return f"How much memory {track.device} has is not known: type the size of a slice"
+    return f"How much memory {track.physical} has is not known: type the size of a slice"
 
 
 def _full(track: Track) -> str:

@@ -14,6 +14,15 @@ from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.device_place import places
 from gpu_studio.ui.units import mib, number, plural
 
+MEANINGS = {
+    "weights": "The model's variables.",
+    "gradients": "How the loss changes with each trained weight.",
+    "slots": "What the optimizer remembers of each trained weight, as Adam does two averages of its gradients.",
+    "activations": "What the layers keep of the batch until the backward pass.",
+    "other": "The batch itself, and what operations need for a moment.",
+}
+"""What each part is, for who has not met the word."""
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryPart:
@@ -22,6 +31,11 @@ class MemoryPart:
     name: str = ""
     bytes: int = 0
     formula: str = ""
+
+    @property
+    def told(self) -> str:
+        """What it is, and how its bytes come about."""
+        return "\n".join(filter(None, (MEANINGS.get(self.name, ""), self.formula)))
 
     @property
     def amount(self) -> str:
@@ -104,7 +118,7 @@ def prospects(plan: Plan, machine: Machine, memory: Iterable[DeviceMemory] = ())
     shares = shares_of(plan, len(holding))
     taken = {each.device: each for each in memory}
     logical = logical_devices(plan, machine)
-    known = places(device.name for device in logical)
+    known = places(logical, machine)
     hopes = (
         Prospect(
             known[device.name],

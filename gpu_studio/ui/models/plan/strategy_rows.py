@@ -50,7 +50,7 @@ def parameter_rows(plan: Plan, machine: Machine) -> tuple[DeviceRow, ...]:
 
 def _every(plan: Plan, machine: Machine, named: tuple[str, ...]) -> Iterator[DeviceRow]:
     known = logical_devices(plan, machine)
-    place = places(device.name for device in known)
+    place = places(known, machine)
     for device in known:
         yield DeviceRow(device.name, device.name, _what(device, machine), place[device.name])
     names = {device.name for device in known}
@@ -67,6 +67,6 @@ def _what(device: LogicalDevice, machine: Machine) -> str:
     if device.physical == CPU:
         return plural(machine.cpu_cores, "core")
     if device.limit_mib is not None:
-        return f"{mib(device.limit_mib)} of {device.physical}"
+        return f"{mib(device.limit_mib)} of {machine.title(device.physical)}"
     card = machine.card(device.physical)
     return mib(card.total_mib) if card and card.total_mib else "a whole card"

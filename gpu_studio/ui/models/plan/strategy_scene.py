@@ -156,7 +156,7 @@ def _boxes(plan: Plan, machine: Machine, names: Sequence[str], *lines: str) -> l
 
 
 def _places(plan: Plan, machine: Machine, names: Sequence[str]) -> tuple[int | None, ...]:
-    known = places(device.name for device in logical_devices(plan, machine))
+    known = places(logical_devices(plan, machine), machine)
     return tuple(known.get(name) for name in names)
 
 

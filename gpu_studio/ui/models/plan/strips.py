@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gpu_studio.plan import Card, Machine, Plan, Problem, logical_devices
+from gpu_studio.plan.holders import held_by
 from gpu_studio.plan.logical import CPU, physical_name
 from gpu_studio.ui.models.device_place import places
 from gpu_studio.ui.models.plan.edits.carving import slices_of
@@ -64,11 +65,13 @@ def strips_of(plan: Plan, machine: Machine, problems: Iterable[Problem] = ()) ->
 def all_strips(plan: Plan, machine: Machine, problems: Iterable[Problem] = ()) -> tuple[Strip, ...]:
     """The cards, the CPU, and what the plan names and the machine has not."""
     said = _by_device(plan, machine, problems)
-    first: dict[str, int] = {}
     logical = logical_devices(plan, machine)
-    known = places(device.name for device in logical)
+    known = places(logical, machine)
+    seen: dict[str, tuple[int, ...]] = {}
     for device in logical:
-        first.setdefault(device.physical, known[device.name])
+        seen[device.physical] = (*seen.get(device.physical, ()), known[device.name])
+    order = [device.physical for device in logical]
+    first = {physical: (order.index(physical), its) for physical, its in seen.items()}
     cards = tuple(
         _card_strip(plan, machine, card, first.get(card.device), said.get(card.device, ())) for card in machine.cards
     )
@@ -119,7 +122,7 @@ def _missing_strip(plan: Plan, machine: Machine, name: str, errors: tuple[str, .
 
 def _cpu_strip(plan: Plan, machine: Machine, errors: tuple[str, ...]) -> Strip:
     logical = logical_devices(plan, machine)
-    known = places(device.name for device in logical)
+    known = places(logical, machine)
     segments = tuple(Segment(1, each.name, place=known[each.name]) for each in logical if each.physical == CPU)
     memory = f" · {mib(machine.memory_mib)}" if machine.memory_mib else ""
     detail = f"{plural(machine.cpu_cores, 'core')}{memory}"
@@ -127,8 +130,10 @@ def _cpu_strip(plan: Plan, machine: Machine, errors: tuple[str, ...]) -> Strip:
     return Strip(CPU, "CPU", detail, len(segments), segments, note, errors=errors)
 
 
-def _card_strip(plan: Plan, machine: Machine, card: Card, first: int | None, errors: tuple[str, ...]) -> Strip:
-    """`first` is the place of the card's first slice among the logical devices; a hidden card has none."""
+def _card_strip(
+    plan: Plan, machine: Machine, card: Card, first: tuple[int, tuple[int, ...]] | None, errors: tuple[str, ...]
+) -> Strip:
+    """`first` is the number of the card's first logical device, and the places of all; a hidden card has none."""
     name = card.title
     detail = f"{card.name} · {mib(card.total_mib)}" if card.total_mib else card.name
     if card.lost:
@@ -143,7 +148,8 @@ def _card_strip(plan: Plan, machine: Machine, card: Card, first: int | None, err
             card.device, name, detail, 0, (hidden,), ONE_OF_THEM * bool(card.instance), visible=False, errors=errors
         )
     sizes = slices_of(plan, card.device, machine)
-    track = track_of(card, sizes, first, grows=plan.devices.memory_growth)
+    number_of_first, colours = first
+    track = track_of(card, sizes, number_of_first, colours, grows=plan.devices.memory_growth)
     return Strip(
         card.device, name, detail, len(sizes) or 1, segments_of(track), _note(card), carved=bool(sizes),
         track=track, overflow=overflow_of(track), errors=errors, caution=caution_of(track),
@@ -159,4 +165,5 @@ def taken_in_words(card: Card) -> str:
     """What is taken of a card now, and by whom; why that is not known, if it is not."""
     held = (("driver", card.reserved_mib), ("other programs now", card.used_mib or 0))
     words = ", ".join(f"{who} {number(size)} MiB" for who, size in held if size)
+    words += f", {held_by(card.users)}" if card.users and card.used_mib else ""
     return ". ".join(filter(None, (f"▨ {words}" if words else "", card.why_unknown)))

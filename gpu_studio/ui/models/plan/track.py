@@ -8,6 +8,7 @@ from itertools import accumulate
 from gpu_studio.plan import Card
 from gpu_studio.plan.card_memory import OUTSIDE_MIB
 from gpu_studio.plan.carving import Cut, room_mib
+from gpu_studio.plan.machine import title_of
 from gpu_studio.ui.units import mib, number
 
 
@@ -40,8 +41,9 @@ class Overflow:
 class Track:
     """One card, all in MiB. `total` is 0 where it is unknown; `room` is what slices can have by moving their ends.
 
-    `first` is the place of its first slice among the logical devices. Without `sizes` the card is whole. The bar is at
-    least `stretch` long, so that it keeps its scale while an end is dragged.
+    `first` is the number of the first logical device on it; `places` give its slices their colours, and `title` is what
+    a person calls the card. Without `sizes` it is whole. The bar is at least `stretch` long, so that it keeps its scale
+    while an end is dragged.
     """
 
     device: str
@@ -53,6 +55,8 @@ class Track:
     sizes: tuple[int, ...] = ()
     grows: bool = False
     stretch: int = 0
+    title: str = ""
+    places: tuple[int, ...] = ()
 
     @property
     def taken(self) -> int:
@@ -83,6 +87,15 @@ class Track:
         """The logical device that a slice is."""
         return f"GPU:{self.first + index}"
 
+    def place(self, index: int) -> int:
+        """The number from which a slice has its colour."""
+        return self.places[index] if index < len(self.places) else self.first + index
+
+    @property
+    def physical(self) -> str:
+        """What a person calls the card."""
+        return self.title or title_of(self.device)
+
     def start(self, index: int) -> int:
         """Where a slice begins, from the beginning of the bar."""
         return self.ends[index] - self.cut.sizes[index]
@@ -96,13 +109,13 @@ class Track:
         return f"{self.name(index)} {number(self.cut.sizes[index])} MiB"
 
 
-def track_of(card: Card, sizes: tuple[int, ...], first: int, *, grows: bool) -> Track:
-    """The track of a card that TensorFlow may see."""
+def track_of(card: Card, sizes: tuple[int, ...], first: int, colours: tuple[int, ...] = (), *, grows: bool) -> Track:
+    """The track of a card that TensorFlow may see; `colours` are the places of its slices."""
     total = card.total_mib or 0
     room = room_mib(card)
     return Track(
         card.device, total, card.reserved_mib, card.used_mib or 0, sum(sizes) if room is None else room, first, sizes,
-        grows,
+        grows, title=card.title, places=colours,
     )  # fmt: skip
 
 
@@ -111,9 +124,9 @@ def segments_of(track: Track) -> tuple[Segment, ...]:
     others = (Segment(track.taken, "in use now", mib(track.taken), hatched=True),) if track.taken else ()
     if not track.sizes:
         caption = "grows as needed" if track.grows else "all that is free"
-        return (*others, Segment(track.cut.sizes[0], track.name(0), caption, track.first))
+        return (*others, Segment(track.cut.sizes[0], track.name(0), caption, track.place(0)))
     slices = tuple(
-        Segment(max(0, size), track.name(index), mib(size), track.first + index)
+        Segment(max(0, size), track.name(index), mib(size), track.place(index))
         for index, size in enumerate(track.sizes)
     )
     free = track.total - track.ends[-1]

@@ -65,7 +65,7 @@ class DeviceMemoryNow:
 
 def places(history: History) -> dict[str, int]:
     """The number of each logical device by its name, from which it has its colour and dash."""
-    return device_place.places(device.name for device in history.devices.logical) if history.devices else {}
+    return device_place.places(history.devices.logical) if history.devices else {}
 
 
 def memory_now(history: History) -> list[DeviceMemoryNow]:

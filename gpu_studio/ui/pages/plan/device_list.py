@@ -102,7 +102,8 @@ class DeviceList(QListWidget):
             return
         device = strip.device
         edit = show_card if wanted else forget_device if strip.missing else hide_card
-        self.edited.emit(Change(lambda plan: edit(plan, device, machine), f"{'show' if wanted else 'hide'} {device}"))
+        text = f"{'show' if wanted else 'hide'} {strip.name}"
+        self.edited.emit(Change(lambda plan: edit(plan, device, machine), text))
         self._draw()
 
 

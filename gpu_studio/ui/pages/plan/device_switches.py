@@ -16,10 +16,17 @@ from gpu_studio.ui.widgets.problem_line import ProblemLine
 
 TIPS = {
     "memory_growth": "Take a card's memory only as it is needed, instead of all that is free at once",
-    "soft_placement": "Let TensorFlow run an operation elsewhere that has no kernel for the device it was placed on",
+    "soft_placement": (
+        "Let TensorFlow run an operation on another device where the one it was placed on has no kernel for it. Off: such "
+        "an operation ends the run, so that nothing runs elsewhere unnoticed"
+    ),
     "log_placement": "Record on which device every operation was placed, in the run's log",
 }
-UUID_TIP = "A UUID means the same card after a reboot, and when cards were put in or taken out; a number need not"
+UUID_TIP = (
+    "A UUID is the number of one card in the world: it means the same card after a reboot, and when cards were put in or "
+    "taken out. GPU:0 is whichever comes first on the PCI bus"
+)
+NONE_NAMED = "The plan names no card: it takes all of them, whole"
 
 
 class DeviceSwitches(QWidget):
@@ -62,7 +69,7 @@ class DeviceSwitches(QWidget):
         named = named_cards(plan)
         self.by_uuid.setChecked(names_by_uuid(plan))
         self.by_uuid.setEnabled(bool(named))
-        self.by_uuid.setToolTip(UUID_TIP if named else "The plan names no card: it takes all of them, whole")
+        self.by_uuid.setToolTip(UUID_TIP if named else f"{UUID_TIP}.\n{NONE_NAMED}")
 
     def _set(self, field: str, on: bool) -> None:
         words = field.replace("_", " ")

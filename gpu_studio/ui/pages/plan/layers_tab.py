@@ -12,6 +12,7 @@ from gpu_studio.placement.known_problems import LAYERS, PLACED, Misplaced
 from gpu_studio.placement.schedule import Timeline
 from gpu_studio.placement.search import Objective
 from gpu_studio.plan import Problem, logical_devices
+from gpu_studio.ui.models.device_place import places
 from gpu_studio.ui.models.plan.edits.placing import use_instead
 from gpu_studio.ui.models.plan.lanes.forecast import Forecast, better
 from gpu_studio.ui.models.plan.lanes.measured_reader import MeasuredReader
@@ -158,8 +159,8 @@ class LayersTab(QWidget):
         if view is None or known is None:
             self.timeline.show_measured(None)
             return
-        names = [device.name for device in logical_devices(view.plan, view.machine)]
-        self.timeline.show_measured(measured_picture(known.timeline, names, known.run))
+        colours = places(logical_devices(view.plan, view.machine), view.machine)
+        self.timeline.show_measured(measured_picture(known.timeline, colours, known.run))
 
     def _show_note(self, found: Forecast | None, step: Timeline | None) -> None:
         """Say that another way would be faster."""

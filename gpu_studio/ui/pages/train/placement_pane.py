@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication, QResizeEvent
@@ -96,7 +96,7 @@ class PlacementPane(QWidget):
     def restart(self) -> None:
         """Show no run's."""
         self.found = self._placement = self._timeline = None
-        self.show_step(None, ())
+        self.show_step(None, {})
         self.changed.emit()
 
     def copy(self) -> None:
@@ -106,7 +106,7 @@ class PlacementPane(QWidget):
 
     def refresh(self, history: History) -> bool:
         """Show what is new of a run; whether its placement is."""
-        devices = [device.name for device in history.devices.logical] if history.devices else []
+        devices = places(history.devices.logical) if history.devices else {}
         if history.timeline is not self._timeline:
             self._timeline = history.timeline
             self.show_step(history.timeline, devices)
@@ -116,10 +116,10 @@ class PlacementPane(QWidget):
         self.show_placement(history.placement, devices)
         return True
 
-    def show_placement(self, placement: Placement, devices: Sequence[str]) -> None:
-        """Show where the layers ran; `devices` are the names of all logical ones in order."""
+    def show_placement(self, placement: Placement, devices: Mapping[str, int]) -> None:
+        """Show where the layers ran; `devices` has the place of each logical one by its name, in order."""
         self.found = found = judged(placement)
-        self.model.places = self.crossings_model.places = places(devices)
+        self.model.places = self.crossings_model.places = dict(devices)
         self.model.set_rows(found.layers)
         self.crossings_model.set_rows(found.crossings)
         said = headline(found, number)
@@ -131,7 +131,7 @@ class PlacementPane(QWidget):
         self._show_first_wrong(found)
         self.changed.emit()
 
-    def show_step(self, timeline: Timeline | None, devices: Sequence[str]) -> None:
+    def show_step(self, timeline: Timeline | None, devices: Mapping[str, int]) -> None:
         """Show a measured step, or none."""
         self.step.setVisible(timeline is not None)
         if timeline is not None:

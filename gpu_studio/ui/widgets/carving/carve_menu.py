@@ -29,11 +29,11 @@ def deeds(track: Track, index: int) -> tuple[Deed, ...]:
 def titles(track: Track, index: int) -> dict[str, str]:
     """What each deed does, in words."""
     return {
-        "Add": f"Add a slice to {track.device}",
+        "Add": f"Add a slice to {track.physical}",
         "Split": f"Split {track.name(index)} in two",
         "Merge": f"Merge {track.name(index)} with the next slice",
         "Remove": f"Give {track.name(index)} back to the free room",
-        "Equal": f"Make all slices of {track.device} equal",
+        "Equal": f"Make all slices of {track.physical} equal",
     }
 
 

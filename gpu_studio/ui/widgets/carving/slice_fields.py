@@ -40,7 +40,7 @@ class SliceCell(QWidget):
 
     def show_slice(self, track: Track, index: int) -> None:
         """Show a slice of a card, or the whole card."""
-        self._place = track.first + index
+        self._place = track.place(index)
         self._name.setText(track.name(index))
         self.field.setAccessibleName(f"memory of {track.name(index)}")
         nothing = "all that is free" if len(track.sizes) < 2 else ""

@@ -93,7 +93,7 @@ class TrackView(QAbstractSlider):
         """Draw the slices, their ends, and while one is moved its size."""
         del event
         painter, track, focused = QPainter(self), self.track, self.hasFocus()
-        chosen = track.first + self.current if track and (focused or self._marked) else None
+        chosen = track.place(self.current) if track and (focused or self._marked) else None
         self._painter.draw(painter, self.frame, self._segments, overflow_of(track) if track else None, chosen)
         if track is not None:
             self.handles.draw(painter, self.frame, track, self.current if focused else None, told=self.told)

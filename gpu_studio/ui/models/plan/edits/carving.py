@@ -69,7 +69,8 @@ def change_of(carved: Carved, machine: Machine) -> Change:
 
 def equal_change(device: str, count: int, machine: Machine) -> Change:
     """The change of a plan that cuts a device into `count` equal slices; 1 leaves it whole."""
-    text = f"cut {device} into {count}" if count > 1 else f"leave {device} whole"
+    name = machine.title(device)
+    text = f"cut {name} into {count}" if count > 1 else f"leave {name} whole"
     return Change(lambda plan: set_slices(plan, device, count, machine), text)
 
 

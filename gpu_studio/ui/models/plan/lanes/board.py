@@ -107,7 +107,7 @@ def board_of(
     memory: Mapping[str, DeviceMemory],
 ) -> Board:
     """The lanes of `plan`; `shares` is each layer's part of a step's time, empty where nothing is known of it."""
-    there = places(device.name for device in logical_devices(plan, machine))
+    there = places(logical_devices(plan, machine), machine)
     asked = places_of(plan)
     gone = dict.fromkeys(device for devices in asked.values() for device in devices if device not in there)
     filled = _filled(plan, graph, there, running_on(plan, machine, graph), shares)

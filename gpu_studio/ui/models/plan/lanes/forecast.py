@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpu_studio.placement.estimate import by_flops, work_of
@@ -17,6 +17,7 @@ from gpu_studio.placement.suggestion import Alternative
 from gpu_studio.placement.transfers import Transfer, transfers
 from gpu_studio.placement.work import Device, Work, recomputing
 from gpu_studio.plan import LogicalDevice, Machine, Placed, Plan, logical_devices
+from gpu_studio.ui.models.device_place import places as device_places
 from gpu_studio.ui.models.plan.lanes.board import running_on
 from gpu_studio.ui.models.plan.lanes.measurement import Measurement
 
@@ -41,6 +42,8 @@ class Forecast:
     measured: bool
     others: tuple[Alternative, ...]
     crossing: tuple[Transfer, ...]
+    colours: Mapping[str, int]
+    """The place of each device by its name, which gives it its colour."""
 
     @property
     def tasks(self) -> int:
@@ -112,6 +115,7 @@ def forecast(plan: Plan, machine: Machine, model: ModelFacts, measured: Measurem
         known is not None,
         tuple(sorted(_others(work, devices, sorted(choice), trained, turns), key=lambda other: other.seconds)),
         transfers(graph, running, batch),
+        device_places(logical, machine),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,7 +11,6 @@ from gpu_studio.placement.schedule import Timeline
 from gpu_studio.runs import events
 from gpu_studio.runs.events import StageSpan
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.device_place import places
 from gpu_studio.ui.models.plan.lanes.forecast import Forecast
 from gpu_studio.ui.models.plan.lanes.words import row_in_words, task_in_words
 from gpu_studio.ui.units import number
@@ -73,7 +72,7 @@ class StepPicture:
 
 def predicted_picture(found: Forecast, step: Timeline) -> StepPicture:
     """The predicted step, with a row for each device that has a layer."""
-    colours = places(device.name for device in found.devices)
+    colours = found.colours
     rows = tuple(
         StepRow(
             name=found.devices[place].name,
@@ -90,13 +89,13 @@ def predicted_picture(found: Forecast, step: Timeline) -> StepPicture:
     return StepPicture(rows, step.seconds, f"predicted step {length}{bubble} · {SHADES_IN_WORDS}", found.measured)
 
 
-def measured_picture(step: events.Timeline, devices: Sequence[str], whose: str = "") -> StepPicture:
-    """A measured step; `devices` are the names of all logical ones in order, and `whose` says of which run it is."""
+def measured_picture(step: events.Timeline, devices: Mapping[str, int], whose: str = "") -> StepPicture:
+    """A measured step; `devices` has the place of each logical one, in order, `whose` says of which run it is."""
     by_device: dict[str, list[Worked]] = {device: [] for device in step.busy}
     for task in step.tasks:
         by_device.setdefault(task.device or step.stages[task.stage].device, []).append(_worked(task, step))
     known = tuple(dict.fromkeys((*devices, *sorted(by_device))))
-    colours = places(known)
+    colours = {name: devices.get(name, place) for place, name in enumerate(known)}
     rows = tuple(_measured_row(name, colours[name], by_device[name], step) for name in known if name in by_device)
     bubble = f" · bubble {figures.percent(bubble_of(step.busy.values(), step.seconds))}" if len(rows) > 1 else ""
     which = " of ".join(filter(None, (f"step {number(step.step + 1)}", whose)))
