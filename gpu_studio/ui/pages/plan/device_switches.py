@@ -17,14 +17,14 @@ from gpu_studio.ui.widgets.problem_line import ProblemLine
 TIPS = {
     "memory_growth": "Take a card's memory only as it is needed, instead of all that is free at once",
     "soft_placement": (
-        "Let TensorFlow run an operation on another device where the one it was placed on has no kernel for it. Off: such "
-        "an operation ends the run, so that nothing runs elsewhere unnoticed"
+        "Let TensorFlow run an operation on another device where the one it was placed on has no kernel for it. Off: "
+        "such an operation ends the run, so that nothing runs elsewhere unnoticed"
     ),
     "log_placement": "Record on which device every operation was placed, in the run's log",
 }
 UUID_TIP = (
-    "A UUID is the number of one card in the world: it means the same card after a reboot, and when cards were put in or "
-    "taken out. GPU:0 is whichever comes first on the PCI bus"
+    "A UUID is the number of one card in the world: it means the same card after a reboot, and when cards were put in "
+    "or taken out. GPU:0 is whichever comes first on the PCI bus"
 )
 NONE_NAMED = "The plan names no card: it takes all of them, whole"
 
