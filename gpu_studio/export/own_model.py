@@ -54,6 +54,10 @@ def build_model($parameters):
     given = {name: value for name, value in offered.items() if name in named}
     model = function(**(given | MODEL_OPTIONS))
     os.chdir(started_in)
+    # The loop below calls the model and nothing else of it.
+    for name in ("train_step", "test_step", "compute_loss"):
+        if getattr(type(model), name) is not getattr(keras.Model, name):
+            raise SystemExit(f"The model has a {name} of its own, never called here.")
     if isinstance(model, keras.Sequential) and not model.built:
         model.build((None, *offered["input_shape"]))
     if not hasattr(model, "inputs"):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from export_plans import plan_of
+from training_runs import small_plan
 
 from gpu_studio.export import python_script
 from gpu_studio.export.keras_classes import LOSS_CLASSES, METRIC_CLASSES, OPTIMIZER_CLASSES
@@ -74,3 +76,25 @@ def test_that_the_statistics_of_uneven_micro_batches_are_those_of_the_whole_batc
     defined["write_statistics"](model, scopes, [2 / 7, 5 / 7])
     np.testing.assert_allclose(layer.moving_mean, 0.1 * x.mean(axis=0), rtol=1e-5)
     np.testing.assert_allclose(layer.moving_variance, 0.9 + 0.1 * x.var(axis=0), rtol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("own", ["", "train_step", "compute_loss"])
+def test_that_a_script_does_not_train_a_model_that_has_steps_of_its_own(own, tmp_path, monkeypatch):
+    import keras
+
+    lines = ["import keras", "class Net(keras.Sequential):", f"    def {own or 'summary'}(self, *given): ..."]
+    (tmp_path / "steps.py").write_text("\n".join([*lines, "def build(): return Net([keras.layers.Flatten()])"]))
+    tree = ast.parse(python_script(small_plan("model.python=steps.py:build"), None, tmp_path))
+    wanted = (ast.FunctionDef, ast.Assign, ast.Import, ast.ImportFrom)
+    (place,) = [index for index, each in enumerate(tree.body) if getattr(each, "name", "") == "build_model"]
+    needed = [each for each in tree.body[: place + 1] if isinstance(each, wanted)]
+    defined: dict[str, Any] = {"__name__": "script", "__file__": str(tmp_path / "train.py")}
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    exec(compile(ast.Module(needed, []), "train.py", "exec"), defined)
+    if own:
+        with pytest.raises(SystemExit, match=f"The model has a {own} of its own, never called here"):
+            defined["build_model"]()
+    else:
+        assert isinstance(defined["build_model"](), keras.Model)
+    sys.modules.pop("steps", None)
