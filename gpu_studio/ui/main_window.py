@@ -7,8 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QByteArray, QEvent, Qt
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent, QIcon, QShowEvent
-from PySide6.QtWidgets import QMainWindow, QStackedWidget
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QIcon,
+    QKeyEvent,
+    QShowEvent,
+)
+from PySide6.QtWidgets import QMainWindow, QStackedWidget, QWidget
+from shiboken6 import isValid
 
 from gpu_studio.plan import Plan
 from gpu_studio.resource_files import resource
@@ -19,7 +29,7 @@ from gpu_studio.ui.control.live_runs import LiveRuns
 from gpu_studio.ui.control.plan_files import PlanFiles
 from gpu_studio.ui.control.queue_control import QueueControl
 from gpu_studio.ui.control.quitting import Quitting
-from gpu_studio.ui.control.repairs import Repairs
+from gpu_studio.ui.control.repairs import FILE, Repairs
 from gpu_studio.ui.control.run_control import RunControl, live_run
 from gpu_studio.ui.control.run_ends import RunEnds
 from gpu_studio.ui.control.run_plans import RunPlans
@@ -96,6 +106,7 @@ class MainWindow(QMainWindow):
         self._runs_dir = runs_dir
         self._settling = Settling(self.inventory, self._settle, self)
         self._rooms = {name: room() for name in PAGES}
+        self._left_at: dict[PageName, QWidget] = {}
         self._late = LatePages(self, runs_dir, self._rooms["train"], self._rooms["runs"])
         self._build()
         self._connect()
@@ -135,8 +146,22 @@ class MainWindow(QMainWindow):
             _ = self.train_page
         elif name == "runs":
             _ = self.run_list
-        self._stack.setCurrentIndex(PAGES.index(name))
+        self._turn_to(name)
         self._rail.check(name)
+
+    def _turn_to(self, name: PageName) -> None:
+        """Turn to a page, and to the field that had the focus there last.
+
+        Left to itself, Qt would go on from the field that is gone to the first one of the page.
+        """
+        focused, room_before = self.focusWidget(), self._rooms[self.page]
+        if focused is not None and name != self.page and room_before.isAncestorOf(focused):
+            self._left_at[self.page] = focused
+            self.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._stack.setCurrentIndex(PAGES.index(name))
+        back = self._left_at.get(name)
+        if self.hasFocus() and back is not None and isValid(back) and back.isVisible():
+            back.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def show_run(self, run: RunDirectory) -> None:
         """Show a run on the Train page."""
@@ -169,7 +194,7 @@ class MainWindow(QMainWindow):
         # A click beside the fields takes the focus from them, and at the start no field has it.
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.setAccessibleName("GPU Studio")
-        self.notice = Notice()
+        self.notice: Notice = Notice()
         self.status_line = StatusLine(self.theme)
         self.setStatusBar(self.status_line)
         self.devices_page: DevicesPage = DevicesPage(
@@ -198,7 +223,9 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         self.state = WindowState(self)
         self.live_runs: LiveRuns = LiveRuns(self, self._runs_dir)
-        self.plan_files.failed.connect(lambda text: self.notice.say(text, "bad"))
+        self.plan_files.failed.connect(lambda text: self.notice.say(text, "bad", about=FILE))
+        for settled in (self.plan_files.opened, self.plan_files.recent_changed):
+            settled.connect(lambda: self.notice.settle(FILE))
         self.repairs: Repairs = Repairs(self)
         self.plan_files.opened.connect(lambda: self.show_page("plan"))
         self.plan_files.compared.connect(self._compare)
@@ -240,6 +267,13 @@ class MainWindow(QMainWindow):
         super().showEvent(event)
         self.setFocus()
         self._settling.begin()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Escape, where nothing else has a use for it, closes the notice."""
+        if event.key() == Qt.Key.Key_Escape and self.notice.isVisible():
+            self.notice.hide()
+        else:
+            super().keyPressEvent(event)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """See, once the window is used again, whether the plan's files were changed in another one."""

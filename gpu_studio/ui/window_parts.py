@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
 from gpu_studio.ui.action_set import ActionSet
 from gpu_studio.ui.control.disk_changes import DiskChanges
 from gpu_studio.ui.menus import more_button
 from gpu_studio.ui.models.plan.resuming import Resuming
 from gpu_studio.ui.widgets.disk_strip import DiskStrip
+from gpu_studio.ui.widgets.notice import Notice
 from gpu_studio.ui.widgets.page import Page
 from gpu_studio.ui.widgets.resuming_strip import ResumingStrip
 
@@ -24,17 +25,15 @@ def usual_size(window: QWidget) -> QSize:
     return USUAL.boundedTo(window.screen().availableGeometry().size() - FRAME).expandedTo(SMALLEST)
 
 
-def beside(rail: QWidget, notice: QWidget, pages: QWidget) -> QWidget:
-    """The rail, and beside it the notice over the pages."""
-    whole, right = QWidget(), QVBoxLayout()
+def beside(rail: QWidget, notice: Notice, pages: QWidget) -> QWidget:
+    """The rail, and beside it the pages with the notice over their corner."""
+    whole = QWidget()
     row = QHBoxLayout(whole)
     row.setContentsMargins(0, 0, 0, 0)
     row.setSpacing(0)
-    right.addWidget(notice)
-    right.addWidget(pages, 1)
-    right.setSpacing(0)
     row.addWidget(rail)
-    row.addLayout(right, 1)
+    row.addWidget(pages, 1)
+    notice.float_over(pages)
     return whole
 
 

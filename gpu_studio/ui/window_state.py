@@ -13,6 +13,7 @@ from gpu_studio.ui.settings import PLAN_TAB
 from gpu_studio.ui.theme.states import LIVE
 from gpu_studio.ui.train_state import NO_RUN, follow_train_page
 from gpu_studio.ui.units import duration, plural
+from gpu_studio.ui.widgets.notice import Tone
 
 if TYPE_CHECKING:
     from gpu_studio.runs.reading.history import History
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from gpu_studio.ui.pages.runs_page import RunsPage
     from gpu_studio.ui.pages.train_page import TrainPage
 
+TRAINING = "training"
+"""What a notice is about that goes once the plan can be trained."""
 NOT_LIVE = "The run that is shown has ended"
 BEGINNING = "A run is just being started"
 NO_RUN_IN_HAND = "Show a run, or select one on the Runs page"
@@ -152,6 +155,8 @@ class WindowState(QObject):
         silent = live is not None and live.history.started is None and live.live
         beginning = silent or self._window.runs.breath.isActive()
         self._window.actions_.allow("queue_plan", self._window.readiness.why_not)
+        if not self._window.readiness.why_not:
+            self._window.notice.settle(TRAINING)
         why_not = BEGINNING if beginning else self._window.readiness.why_not
         self._window.actions_.allow("train", why_not)
         if (target := self._window.resuming.target) and not why_not:
@@ -160,7 +165,8 @@ class WindowState(QObject):
     def _tell_why_not(self) -> None:
         """Say why the plan cannot be trained; of a run that is just being started there is nothing to say."""
         if why_not := self._window.readiness.why_not:
-            self._window.notice.say(why_not, "bad" if self._window.readiness.problems else "plain")
+            tone: Tone = "bad" if self._window.readiness.problems else "plain"
+            self._window.notice.say(why_not, tone, about=TRAINING)
 
     def _tell_of_run(self) -> None:
         live = self._followed

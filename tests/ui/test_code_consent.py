@@ -182,3 +182,13 @@ def test_that_a_pipe_in_the_place_of_the_file_holds_nothing_up(window, code) -> 
     assert not window.actions_["train"].isEnabled()
     assert window.facts.withheld == ()
     window.facts.cancel()
+
+
+def test_that_after_allowing_the_focus_is_beside_the_button_that_is_gone(window, code, qtbot) -> None:
+    form = window.plan_page.workspace.open("Model").form.python
+    form.allow.setFocus()
+    qtbot.keyClick(form.allow, Qt.Key.Key_Space)
+    allow(qtbot, window)
+    assert form.allow.isHidden()
+    assert window.focusWidget() is form.file.control
+    assert form.file.control.selectedText() == ""

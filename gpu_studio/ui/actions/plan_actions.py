@@ -17,7 +17,7 @@ SUBMENU = "Parts of the plan"
 def _opening(part: str) -> Callable[[MainWindow], object]:
     def opened(window: MainWindow) -> None:
         window.show_page("plan")
-        window.plan_page.workspace.open(part)
+        window.plan_page.workspace.enter(part)
 
     return opened
 
@@ -35,7 +35,7 @@ def _tab(number: int, part: str) -> ActionSpec:
         f"tab_{part.lower()}",
         "View",
         f"Plan: {part}",
-        f"Open the tab {part} of the Plan page",
+        f"Open the tab {part} of the Plan page, at its first field",
         _opening(part),
         f"Alt+{number}",
         submenu=SUBMENU,

@@ -43,6 +43,14 @@ VIEW: tuple[ActionSpec, ...] = (
         "runs",
     ),
     ActionSpec(
+        "notice",
+        "View",
+        "Go to the message",
+        "Bring the focus to the message in the corner; Esc closes it",
+        lambda window: window.notice.take_focus(),
+        "F6",
+    ),
+    ActionSpec(
         "refresh",
         "View",
         "Look at the devices again",

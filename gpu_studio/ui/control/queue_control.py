@@ -24,6 +24,8 @@ Done = TypeVar("Done")
 SETTLE_MS = 50
 PULSE_MS = 2000
 """So often it is asked whether somebody still works the queue, while plans in it are seen."""
+WAITING = "queue"
+"""What a notice is about that goes once nothing waits any more."""
 NONE_SELECTED = "Select a plan in the queue, on the Runs page"
 NOTHING_TO_GO_ON = "Nothing waits in the queue, or it is being worked off"
 ANYWAY = "Make the batch or the slices smaller, or choose another card; or start it now, if the prediction seems wrong."
@@ -101,6 +103,8 @@ class QueueControl(QObject):
         self.model.set_rows([QueueRow(each, self._needs[each.id], waits.get(each.id)) for each in entries])
         if self.model.place_of(self.selected) is None:
             self.selected = ""
+        if not entries:
+            self._window.notice.settle(WAITING)
         if self._watching and entries:
             self._pulse.start()
         else:
@@ -151,6 +155,7 @@ class QueueControl(QObject):
                 f"{plan.name} is in the queue: it starts when its devices have the memory it needs.",
                 label="Show",
                 deed=lambda: self._window.show_page("runs"),
+                about=WAITING,
             )
 
     def move(self, name: str, place: int) -> None:
@@ -191,6 +196,7 @@ class QueueControl(QObject):
                 f"{taken.entry.name} was taken out of the queue.",
                 label="Undo",
                 deed=lambda: self._do(lambda: queue.restore(taken)),
+                stays=True,
             )
 
     def close(self) -> None:

@@ -10,6 +10,10 @@ from PySide6.QtCore import QObject
 from gpu_studio.output_files import write_output
 from gpu_studio.plan import PlanError
 from gpu_studio.plan.files import read_text
+from gpu_studio.ui.units import plural
+
+FILE = "file"
+"""What a notice is about that goes once a plan was opened or saved."""
 
 if TYPE_CHECKING:
     from gpu_studio.ui.main_window import MainWindow
@@ -29,9 +33,11 @@ class Repairs(QObject):
         try:
             text = read_text(path)
         except PlanError:
-            self._window.notice.say(str(error), "bad")
+            self._window.notice.say(str(error), "bad", about=FILE)
             return
-        self._window.notice.say(f"{path.name} cannot be used as it is. Its text is open on the File tab.", "bad")
+        more = f" {plural(len(error.problems) - 1, 'more problem')} beside it." if len(error.problems) > 1 else ""
+        said = f"{path.name} cannot be used: {error.problems[0]}{more} Its text is open on the File tab, to be mended."
+        self._window.notice.say(said, "warning")
         self._window.show_page("plan")
         self._window.plan_page.repair(path, text)
 

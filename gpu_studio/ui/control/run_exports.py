@@ -101,7 +101,7 @@ class RunExports(QObject):
 
     def _start(self, words: str, path: Path, write: Callable[[Stop], None]) -> None:
         if words:
-            self._window.notice.say(words, label="Cancel", deed=self._jobs.give_up)
+            self._window.notice.say(words, label="Cancel", deed=self._jobs.give_up, stays=True)
         self._jobs.start(path, write)
 
     def _tell(self, path: Path) -> None:

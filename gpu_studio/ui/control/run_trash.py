@@ -11,7 +11,7 @@ from gpu_studio.runs import catalogue
 from gpu_studio.runs.catalogue import LiveRunError, UnknownRunError
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.naming import title_of
-from gpu_studio.ui.widgets.notice import Notice
+from gpu_studio.ui.widgets.notice import Notice, Tone
 
 
 class RunTrash(QObject):
@@ -37,7 +37,9 @@ class RunTrash(QObject):
         told = f"{which} {'was' if len(gone) == 1 else 'were'} deleted." if gone else ""
         text = " ".join(filter(None, (why_not, told)))
         if gone:
-            self._notice.say(text, "warning" if why_not else "plain", "Undo", lambda: self._restore(list(gone)))
+            tone: Tone = "warning" if why_not else "plain"
+            # There is no other way back.
+            self._notice.say(text, tone, "Undo", lambda: self._restore(list(gone)), stays=True)
         elif text:
             self._notice.say(text, "warning")
         self.changed.emit()

@@ -33,6 +33,7 @@ def _places(tokens: Tokens) -> dict[str, str]:
         "accent": tokens.accent,
         "on_accent": tokens.on_accent,
         "bad": tokens.bad,
+        "warning": tokens.warning,
         "hover": mix(tokens.text, tokens.raised, 0.06),
         "pressed": mix(tokens.text, tokens.raised, 0.12),
         "accent_hover": mix(tokens.text, tokens.accent, 0.12),

@@ -15,6 +15,7 @@ from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import sentence
 from gpu_studio.ui.widgets.button import ActionButton, Button
+from gpu_studio.ui.widgets.focus import holds_focus
 from gpu_studio.ui.widgets.labels import Elided, Paragraph
 
 Tone = Literal["bad", "warning", "plain"]
@@ -150,7 +151,7 @@ class ConcernList(QWidget):
     def show_concerns(self, concerns: Sequence[Concern]) -> None:
         """Show these; the focus goes on to the next button if its own goes."""
         before = self.views
-        focused = next((place for place, view in enumerate(before.values()) if view.button.hasFocus()), None)
+        focused = next((place for place, view in enumerate(before.values()) if holds_focus(view.button)), None)
         self.views = {concern.key: before.get(concern.key) or self._made() for concern in concerns}
         for place, concern in enumerate(concerns):
             view = self.views[concern.key]
@@ -172,8 +173,11 @@ class ConcernList(QWidget):
         return view
 
     def _pass_on_focus(self, focused: int | None, gone: Sequence[ConcernView]) -> None:
-        if focused is None or not any(view.button.hasFocus() for view in gone):
+        if focused is None or not any(holds_focus(view.button) for view in gone):
             return
         buttons = [view.button for view in self.views.values() if view.concern.deed]
         if buttons:
             buttons[min(focused, len(buttons) - 1)].setFocus()
+        else:
+            # Left to itself, Qt would go on to whatever field comes next.
+            self.window().setFocus()

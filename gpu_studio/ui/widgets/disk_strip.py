@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 from gpu_studio.ui.control.disk_changes import DiskChanges
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.widgets.button import Button
+from gpu_studio.ui.widgets.focus import let_go_of_focus
 from gpu_studio.ui.widgets.labels import Paragraph
 
 
@@ -46,4 +47,6 @@ class DiskStrip(QFrame):
         self.compare.setVisible(conflict == "changed")
         self.read_again.setVisible(conflict == "changed")
         self.keep.setVisible(conflict in ("changed", "broken"))
+        if not conflict:
+            let_go_of_focus(self)
         self.setVisible(bool(conflict))

@@ -10,6 +10,7 @@ from gpu_studio.ui.models.plan.resuming import Resuming
 from gpu_studio.ui.theme.tokens import GRID
 from gpu_studio.ui.units import number
 from gpu_studio.ui.widgets.button import ActionButton
+from gpu_studio.ui.widgets.focus import let_go_of_focus
 from gpu_studio.ui.widgets.labels import Paragraph
 
 MAY_CHANGE = "Model, data, optimizer and global batch stay; all else may change."
@@ -37,6 +38,8 @@ class ResumingStrip(QFrame):
 
     def _show(self) -> None:
         target = self._resuming.target
+        if target is None:
+            let_go_of_focus(self)
         self.setVisible(target is not None)
         if target is not None:
             text = f"Resuming {title_of(target.run)} from step {number(target.checkpoint.step)}"

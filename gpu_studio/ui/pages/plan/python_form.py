@@ -28,6 +28,7 @@ from gpu_studio.ui.pages.plan.form.form import Form
 from gpu_studio.ui.units import plural
 from gpu_studio.ui.widgets.button import Button
 from gpu_studio.ui.widgets.fields import Suggested, Typed
+from gpu_studio.ui.widgets.focus import holds_focus
 
 LONGEST_HINT = 60
 NO_FUNCTIONS = "No function can be read in the file: type the name of one"
@@ -74,6 +75,8 @@ class PythonForm(Form):
         self.pick.setToolTip("Choose one of the functions in the file" if self.functions else NO_FUNCTIONS)
         refused = [each.path for each in view.problems_at(self._path) if isinstance(each, ConsentProblem)]
         self._not_allowed = refused[0] if refused else None
+        if not refused and holds_focus(self.allow):
+            self.file.control.setFocus(Qt.FocusReason.OtherFocusReason)
         self.allow.setVisible(bool(refused))
 
     def function_of(self, view: PlanView) -> Function | None:

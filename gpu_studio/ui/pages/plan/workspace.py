@@ -84,6 +84,13 @@ class Workspace(Card):
         self.tabs.setCurrentIndex(names.index(name))
         return self.editor(name)
 
+    def enter(self, name: str) -> None:
+        """Open a tab, and go to its first field. Raises KeyError if there is none of the name."""
+        first = next((part for part in as_read(self.open(name)) if _is_stop(part, self) and part.isVisible()), None)
+        if first is not None:
+            # Without its text selected: the next key is not to replace it.
+            first.setFocus(Qt.FocusReason.OtherFocusReason)
+
     def editor(self, name: str) -> QWidget:
         """The editor in a tab, made if it was not yet. Raises KeyError if there is none of the name."""
         if name not in self._editors:
