@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import stat
 import webbrowser
 import xml.etree.ElementTree as Tree
 
@@ -134,6 +136,18 @@ def test_that_a_file_where_a_folder_shall_be_is_refused(gpu_studio, runs_dir, tm
     make_run(runs_dir, Script(trained=1))
     (tmp_path / "file").touch()
     assert "is no directory" in gpu_studio("runs", "export", "latest", "--output", tmp_path / "file").err
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o000])
+def test_that_an_export_s_folder_is_its_owner_s(gpu_studio, runs_dir, tmp_path, umask):
+    make_run(runs_dir, Script(trained=1))
+    before = os.umask(umask)
+    try:
+        assert gpu_studio("runs", "export", "latest", "--output", tmp_path / "a" / "b").code == 0
+    finally:
+        os.umask(before)
+    for path in (tmp_path / "a", tmp_path / "a" / "b", *(tmp_path / "a" / "b").iterdir()):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
 
 
 def test_that_a_list_has_tags_where_there_are_some_and_energy_where_asked_for(gpu_studio, two):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -81,6 +82,20 @@ def test_that_a_file_which_describes_no_machine_is_refused(gpu_studio, plan_file
     described.unlink()
     answer = gpu_studio("check", plan_file, "--machine", described)
     assert (answer.code, "No such file" in answer.err) == (2, True)
+
+
+def test_that_a_pipe_or_a_device_is_not_waited_for_as_a_machine(gpu_studio, plan_file, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path, words in ((tmp_path / "pipe", "but a pipe"), ("/dev/zero", "but a device")):
+        answer = gpu_studio("check", plan_file, "--machine", path)
+        assert (answer.code, words in answer.err) == (2, True)
+
+
+def test_that_a_version_of_thousands_of_digits_is_refused_in_words(gpu_studio, plan_file):
+    plan_file.write_text(f"version = 0x{'f' * 5000}\n")
+    answer = gpu_studio("check", plan_file)
+    assert answer.code == 2
+    assert "a number of 20000 bits" in answer.err
 
 
 def test_that_the_starter_plan_is_a_plan_made_for_this_machine(gpu_studio, machine):
