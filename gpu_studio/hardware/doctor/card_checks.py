@@ -131,7 +131,7 @@ CHECKS: tuple[Callable[[DriverCard, Facts], Finding | None], ...] = (
 
 
 def _finding(check: str, state: State, card: DriverCard, found: str, *mend: str) -> Finding:
-    return Finding(check, state, label(card), found, mend, card.uuid or card.bus_id)
+    return Finding(check, state, label(card), found, mend, card.uuid or card.bus_id, card.index)
 
 
 def _gib(mib: int) -> str:

@@ -55,7 +55,9 @@ def simulation(facts: Facts) -> Finding | None:
     if not facts.survey.simulated:
         return None
     found = f"The cards below are simulated ({facts.survey.simulated}). TensorFlow and the disk are this machine's own."
-    return Finding("simulation", "warning", "Simulated", found, ("unset GPU_STUDIO_SIMULATE",))
+    return Finding(
+        "simulation", "warning", "Simulated", found, ("# start without --simulate, or: unset GPU_STUDIO_SIMULATE",)
+    )
 
 
 def driver(facts: Facts) -> Finding | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
+
+from gpu_studio.plan.problems import listed
 
 State = Literal["good", "warning", "bad"]
 
@@ -15,7 +18,8 @@ class Finding:
     """One thing that was looked at. `check` is its name for programs, and does not change with the words.
 
     `found` says in a sentence what is there. `mend` are lines to type, or to do by hand, each as it stands. `device`
-    is the UUID or PCI address of the card in question; empty if it is about the whole machine.
+    is the UUID or PCI address of the card in question, `number` what the driver counts it as; empty and None if it is
+    about the whole machine.
     """
 
     check: str
@@ -24,6 +28,7 @@ class Finding:
     found: str
     mend: tuple[str, ...] = ()
     device: str = ""
+    number: int | None = None
 
     @property
     def mark(self) -> str:
@@ -33,6 +38,30 @@ class Finding:
     def as_json(self) -> dict[str, Any]:
         """The finding for programs."""
         return asdict(self) | {"mend": list(self.mend)}
+
+
+def gathered(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings as a person reads them: what is the same of several cards stands there once, where it came first."""
+    together: dict[object, list[Finding]] = {}
+    for each in findings:
+        alone = each.number is None
+        same = id(each) if alone else (each.check, each.state, each.found, each.mend, _kind(each))
+        together.setdefault(same, []).append(each)
+    return [_of_all(same) for same in together.values()]
+
+
+def _of_all(same: Sequence[Finding]) -> Finding:
+    if len(same) == 1:
+        return same[0]
+    numbers = [each.number for each in same if each.number is not None]
+    in_a_row = len(numbers) > 2 and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    names = f"{numbers[0]} to {numbers[-1]}" if in_a_row else listed(map(str, numbers))
+    return replace(same[0], title=f"GPU {names}{_kind(same[0])}", device="")
+
+
+def _kind(finding: Finding) -> str:
+    """What stands in a title after the card's number: ` (NVIDIA L4)`."""
+    return finding.title.removeprefix(f"GPU {finding.number}")
 
 
 def all_well(findings: tuple[Finding, ...] | list[Finding]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from gpu_studio.hardware.doctor.examination import Cards, examine, identify
 from gpu_studio.hardware.doctor.facts import Facts
-from gpu_studio.hardware.doctor.findings import Finding, all_well
+from gpu_studio.hardware.doctor.findings import Finding, all_well, gathered
 from gpu_studio.hardware.doctor.surveying import take_survey
 from gpu_studio.hardware.doctor.system import system
 from gpu_studio.hardware.tensorflow_view import ViewError, tensorflow_view
@@ -72,8 +72,9 @@ def as_json(report: Report) -> dict[str, Any]:
 
 def lines(report: Report, width: int = 100) -> str:
     """The report for a terminal of `width` columns: a mark, a title and what was found; below it what to type."""
-    titles = max((len(finding.title) for finding in report.findings), default=0)
-    rows = [line for finding in report.findings for line in _lines(finding, titles, max(width - titles - 4, 30))]
+    findings = gathered(report.findings)
+    titles = max((len(finding.title) for finding in findings), default=0)
+    rows = [line for finding in findings for line in _lines(finding, titles, max(width - titles - 4, 30))]
     topology = report.facts.survey.topology
     if len(topology.nodes) > 1:
         rows += ["", as_text(topology)]

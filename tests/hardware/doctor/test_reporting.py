@@ -75,7 +75,7 @@ def test_that_programs_get_the_same_as_people():
         "uuid": "GPU-a", "bus_id": "0000:01:00.0", "name": "", "nvml_index": 0, "cuda_ordinal": 0,
         "tensorflow_index": 0, "tensorflow_name": "GPU:0",
     }  # fmt: skip
-    assert set(document["findings"][0]) == {"check", "state", "title", "found", "mend", "device"}
+    assert set(document["findings"][0]) == {"check", "state", "title", "found", "mend", "device", "number"}
     assert document["topology"]["joints"][0]["nvlinks"] == 18
     assert document["advice"]["all_reduce"] == "nccl"
     assert as_json(judge(BARE))["advice"] is None
@@ -137,3 +137,19 @@ def test_that_a_recorded_machine_can_be_examined(tmp_path):
     }  # fmt: skip
     path.write_text("{}")
     assert "is no recording" in run("--json", GPU_STUDIO_SIMULATE=str(path)).stdout
+
+
+def test_that_what_is_the_same_of_several_cards_is_said_once():
+    cards = [replace(WELL.survey.cards[0], index=number, uuid=f"GPU-{number}", persistent=False) for number in range(4)]
+    alike = with_survey(WELL, cards=tuple(cards))
+    assert lines(judge(alike)).count("Persistence mode is off") == 1
+    assert re.search(r"^! GPU 0 to 3 \(H100\) +Persistence mode is off", lines(judge(alike)), re.M)
+    assert sum(each["check"] == "persistence" for each in as_json(judge(alike))["findings"]) == 4
+    cards[2] = replace(cards[2], persistent=True)
+    assert re.search(
+        r"^! GPU 0, 1 and 3 \(H100\) +Persistence", lines(judge(with_survey(WELL, cards=tuple(cards)))), re.M
+    )
+    cards[1] = replace(cards[1], name="L4")
+    text = lines(judge(with_survey(WELL, cards=tuple(cards))))
+    assert re.search(r"^! GPU 0 and 3 \(H100\) +Persistence", text, re.M)
+    assert re.search(r"^! GPU 1 \(L4\) +Persistence", text, re.M)

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QGridLayout, QProgressBar, QScrollArea, QWidget
 
-from gpu_studio.hardware.doctor.findings import Finding
+from gpu_studio.hardware.doctor.findings import Finding, gathered
 from gpu_studio.ui.models.devices.checkup import Checkup
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import GRID
@@ -49,7 +49,7 @@ class DoctorDialog(Dialog):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What is shown."""
-        return self._checkup.diagnosis.findings if self._checkup.diagnosis else ()
+        return tuple(gathered(self._checkup.diagnosis.findings)) if self._checkup.diagnosis else ()
 
     @property
     def text(self) -> str:
