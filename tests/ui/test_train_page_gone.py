@@ -8,11 +8,15 @@ import shutil
 import pytest
 from made_runs import Script, make_run
 from PySide6.QtCore import Qt
+from real_runs import PLAN, fake_trainer
 
 from gpu_studio.runs import catalogue, lock
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.launch import launch
 from gpu_studio.ui.pages.train_page import TrainPage
 from gpu_studio.ui.theme.manager import ThemeManager
+
+LONG_MS = 20_000
 
 
 @pytest.fixture
@@ -110,3 +114,37 @@ def test_that_a_run_that_never_was_is_shown_as_gone(qtbot, page, runs_dir) -> No
     page.show_run(RunDirectory(runs_dir / "20261120T000000Z-nothing-0000"))
     qtbot.waitUntil(lambda: page.gone.isVisible())
     ask_everything(page)
+
+
+def test_that_the_trainer_of_a_run_that_was_moved_is_not_called_lost_and_can_be_ended(qtbot, page, runs_dir) -> None:
+    launched = launch(PLAN, runs_dir, trainer=fake_trainer("--hold-at", "2"))
+    try:
+        page.show_run(launched.directory)
+        qtbot.waitUntil(lambda: page.live_run.history.step == 2, timeout=LONG_MS)
+        moved = RunDirectory(launched.directory.path.rename(runs_dir.parent / "moved away"))
+        qtbot.waitUntil(lambda: page.live_run.astray is not None and page.gone.end.isVisible(), timeout=LONG_MS)
+        assert page.live_run.state == "running"
+        said = page.gone.words.text()
+        assert f"was moved to {moved.path}. Its trainer, process {launched.process.pid}, still runs" in said
+        assert launched.poll() is None
+        page.gone.end.click()
+        assert "was asked to end (SIGTERM)" in page.gone.words.text()
+        qtbot.waitUntil(lambda: launched.poll() is not None, timeout=LONG_MS)
+        qtbot.waitUntil(lambda: page.live_run.state == "lost" and not page.gone.end.isVisible(), timeout=LONG_MS)
+    finally:
+        launched.process.kill()
+        launched.process.wait()
+
+
+def test_that_a_run_that_is_put_back_where_it_was_goes_on_as_if_nothing_had_been(qtbot, page, runs_dir) -> None:
+    run = make_run(runs_dir, Script(trained=3.5))
+    held = lock.take(run.lock_file)
+    try:
+        show(qtbot, page, run)
+        away = run.path.rename(runs_dir.parent / "away")
+        qtbot.waitUntil(lambda: page.live_run.astray is not None and page.gone.isVisible())
+        away.rename(run.path)
+        qtbot.waitUntil(lambda: page.live_run.astray is None and not page.gone.isVisible())
+        assert page.live_run.state == "running"
+    finally:
+        held.release()

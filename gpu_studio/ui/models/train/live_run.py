@@ -8,9 +8,11 @@ from typing import Final
 
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
 
+from gpu_studio.runs.astray import Astray, astray
 from gpu_studio.runs.commands import Action, send
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import TERMINAL, AnyEvent, Checkpoint, State, StateChanged, Steps
+from gpu_studio.runs.lock import Holder, holder
 from gpu_studio.runs.naming import name_of, title
 from gpu_studio.runs.numbers import number_of
 from gpu_studio.runs.reading.bookmarks import Bookmarks
@@ -50,7 +52,8 @@ class LiveRun(QObject):
 
     `changed` says that events were read, once a slice; `state_changed` brings the new state; `waiting_changed` that
     `waiting_for` is another; `ended` comes once; `status` has something to say to the person. Where the directory can
-    no longer be read, following ends, and `problem` says why.
+    no longer be read, following ends, and `problem` says why. `astray` is a trainer that
+    goes on in a folder that was moved.
     """
 
     changed = Signal()
@@ -70,6 +73,8 @@ class LiveRun(QObject):
         self.bookmarks = Bookmarks()
         self.stopper: Stopper | None = None
         self.problem = ""
+        self.astray: Astray | None = None
+        self._holder: Holder | None = None
         self._name = name_of(run)
         self._number = number_of(run)
         self._whole = History()
@@ -282,7 +287,10 @@ class LiveRun(QObject):
         if self._whole.ended or (self._looked.isValid() and not self._looked.hasExpired(LOOK_MS)):
             return
         self._looked.start()
-        if state_of(self.run, self._whole.state) == "lost":
+        self._holder = holder(self.run.lock_file) or self._holder
+        lost = state_of(self.run, self._whole.state) == "lost"
+        self.astray = astray(self.run, self._holder) if lost else None
+        if lost and self.astray is None:
             self._whole.conclude_lost()
 
     def _settle(self) -> None:
