@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from gpu_studio.regular_files import open_regular
-from gpu_studio.runs.events import Event, LearningRate, Log, Memory, Steps, Warned, encode
+from gpu_studio.runs.events import Elapsed, Event, LearningRate, Log, Memory, Steps, Warned, encode
 from gpu_studio.runs.failures.full_disk import LASTING
 
 BACKLOG_BYTES = 64 * 1024 * 1024
@@ -36,6 +36,7 @@ class EventWriter:
         self._refuse_used(path)
         self._lock = threading.Lock()
         self._sequence = 0
+        self._began = _steady_seconds()
         self._pending: deque[bytes] = deque()
         self._pending_bytes = 0
         self._backlog = backlog
@@ -98,6 +99,8 @@ class EventWriter:
 
     def _append(self, event: Event) -> Event:
         numbered = msgspec.structs.replace(event, seq=self._sequence, time=time.time())
+        if isinstance(numbered, Elapsed):
+            numbered = msgspec.structs.replace(numbered, elapsed=round(_steady_seconds() - self._began, 3))
         line = encode(numbered)
         self._sequence += 1
         self._pending.append(line)
@@ -130,3 +133,8 @@ class EventWriter:
             os.fsync(self._descriptor)
         except OSError:
             return
+
+
+def _steady_seconds() -> float:
+    """Seconds on a clock that nobody sets, and that goes on while the computer sleeps, where it has such a one."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

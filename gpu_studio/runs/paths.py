@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import stat
 from pathlib import Path
 
 from platformdirs import user_data_path
@@ -18,3 +20,20 @@ def runs_dir(override: Path | str | None = None) -> Path:
     """
     chosen = override or os.environ.get(ENVIRONMENT) or user_data_path("gpu-studio") / "runs"
     return Path(chosen).expanduser().absolute()
+
+
+def open_to_others(runs: Path) -> str:
+    """What is wrong if others may write where runs are kept, and what to do, in words; empty if only their owner may.
+
+    Whoever may write there can have one run taken for another, and put what is no run among them.
+    """
+    try:
+        status = runs.stat()
+    except OSError:
+        return ""
+    if status.st_mode & stat.S_IWOTH:
+        mend = f"chmod o-w {shlex.quote(str(runs))}"
+        return f"Every user of this computer can change the runs in {runs}. Allow that no more, with: {mend}"
+    if status.st_uid not in (os.geteuid(), 0):
+        return f"The folder of the runs, {runs}, belongs to another user, who can change them. Choose one of your own."
+    return ""

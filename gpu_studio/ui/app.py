@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication
 
 from gpu_studio import __version__
 from gpu_studio.hardware.source import SIMULATED_SINCE, simulated
+from gpu_studio.runs.paths import open_to_others
 from gpu_studio.ui.control.quitting import close_unasked
 from gpu_studio.ui.errors import ErrorKeeper, log_path
 from gpu_studio.ui.main_window import MainWindow
@@ -39,6 +40,8 @@ def run(runs_dir: Path, plan_path: Path | None = None) -> int:
     keeper = ErrorKeeper(log_path(), application)
     signals = Signals(application)
     window.show()
+    if danger := open_to_others(runs_dir):
+        window.notice.say(danger, "warning")
     try:
         return application.exec()
     finally:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import flood
+import full_disk
 import history_frame
+import hostile
 import memory_prediction
 import pipeline_prediction
 import placed_pace
@@ -43,6 +45,8 @@ BENCHMARKS: Mapping[str, Rows] = {
     "pipeline": pipeline_prediction.rows,
     "search": placement_search.rows,
     "plan": plan_page.rows,
+    "hostile": hostile.rows,
+    "full-disk": full_disk.rows,
 }
 UNITS = {
     "ms": "{:.0f} ms",

@@ -161,3 +161,14 @@ def test_that_past_the_backlog_only_what_can_be_missed_is_given_up_without_a_gap
     assert len([event for event in events if isinstance(event, Memory)]) == kept < 100
     [warning] = [event for event in events if isinstance(event, Warned)]
     assert str(100 - kept) in warning.message
+
+
+def test_that_how_long_a_run_lasts_is_told_by_a_clock_that_nobody_sets(path, monkeypatch):
+    writer = EventWriter(path)
+    writer.write(Log(message="begins"))
+    monkeypatch.setattr("time.time", lambda: 1.0e9)
+    end = writer.write(Finished(reason="completed", seconds=1, epoch=1, step=1))
+    writer.close()
+    assert end.time == 1.0e9
+    assert 0 <= end.elapsed < 60
+    assert read(path)[-1].elapsed == end.elapsed

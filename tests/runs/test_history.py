@@ -225,3 +225,14 @@ def test_that_the_measured_timeline_of_a_step_is_kept():
     )
     assert folded().timeline is None
     assert folded(events.decode(events.encode(timeline))).timeline == timeline
+
+
+def test_that_a_clock_that_is_put_forward_makes_no_run_longer():
+    """By the times of its events this run lasted 400 days."""
+    year = 400 * 86_400.0
+    run = History()
+    run.apply(STARTED)
+    run.apply(events.Memory(devices=[], time=1002.0, elapsed=2.0))
+    assert run.seconds == 2.0
+    run.apply(events.Finished(reason="completed", seconds=3, epoch=1, step=1, time=year, elapsed=4.5))
+    assert run.seconds == 4.5

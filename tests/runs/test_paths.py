@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_studio.runs.paths import runs_dir
+from gpu_studio.runs.paths import open_to_others, runs_dir
 
 
 def test_that_the_argument_goes_before_the_environment_variable(monkeypatch, tmp_path):
@@ -26,3 +26,15 @@ def test_that_a_relative_directory_and_a_home_become_absolute(monkeypatch, tmp_p
     monkeypatch.chdir(tmp_path)
     assert runs_dir("here") == tmp_path / "here"
     assert runs_dir("~/there") == Path.home() / "there"
+
+
+def test_that_a_folder_that_others_can_write_into_is_told_with_the_way_out(monkeypatch, tmp_path):
+    runs = tmp_path / "my runs"
+    assert open_to_others(runs) == ""
+    runs.mkdir(mode=0o755)
+    assert open_to_others(runs) == ""
+    runs.chmod(0o1777)
+    assert open_to_others(runs).endswith(f"chmod o-w '{runs}'")
+    runs.chmod(0o700)
+    monkeypatch.setattr("os.geteuid", lambda: 12345)
+    assert ("belongs to another user" in open_to_others(runs)) == (runs.stat().st_uid != 0)

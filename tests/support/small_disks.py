@@ -1,4 +1,4 @@
-"""Real small disks, which really fill up: a file system in memory of a few hundred KiB.
+"""Real small disks, which really fill up: a file system in memory of a few MiB.
 
 Only whoever may mount can have one: root, or whoever is root in a user namespace (`unshare --map-root-user --mount`).
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -35,9 +35,10 @@ class SmallDisk:
     def leave(self, room: int) -> None:
         """Leave so many bytes of room, as far as whole blocks go."""
         self.clear()
-        if self.room > room:
-            with (self.path / _BALLAST).open("wb", buffering=0) as file:
-                os.posix_fallocate(file.fileno(), 0, self.room - room)
+        with (self.path / _BALLAST).open("wb", buffering=0) as file:
+            while (left := self.room - room) > 0:
+                with suppress(OSError):  # somebody else writes there, too, and had a part of it
+                    os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, left)
 
     def clear(self) -> None:
         """Give back the room that filling has taken."""
@@ -60,9 +61,9 @@ def mounted(path: Path, size_kib: int) -> Iterator[SmallDisk]:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    """A disk of 512 KiB; the test is skipped where none can be mounted."""
+    """A disk of 16 MiB; the test is skipped where none can be mounted."""
     try:
-        disk = mounted(tmp_path / "disk", 512)
+        disk = mounted(tmp_path / "disk", 16 * 1024)
         entered = disk.__enter__()
     except OSError as error:
         pytest.skip(f"no disk can be mounted here: {error}")

@@ -24,7 +24,7 @@ from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.finding import find
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.numbers import number_of
-from gpu_studio.runs.paths import runs_dir
+from gpu_studio.runs.paths import open_to_others, runs_dir
 from gpu_studio.runs.resume import resume as resume_run
 
 STARTER = "starter"
@@ -70,6 +70,8 @@ def resume_changed(run: RunDirectory, chosen: argparse.Namespace) -> int:
 
 
 def _start(start: Callable[[], Launched], machine: plans.Machine, chosen: argparse.Namespace) -> int:
+    if danger := open_to_others(runs_dir(chosen.runs_dir)):
+        note(danger)
     if chosen.detach:
         return _tell_detached(_accompanied(start(), machine), chosen)
     # Counted from before the start on, so that no Ctrl+C leaves behind a run that nobody was told of.

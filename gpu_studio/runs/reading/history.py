@@ -48,6 +48,7 @@ class History:
         self.timeline: events.Timeline | None = None
         self.communication: events.Communication | None = None
         self.finished: events.Finished | None = None
+        self._elapsed = 0.0
         self.failure: events.Failed | None = None
         self.state: State = "starting"
         self.reason = ""
@@ -147,9 +148,14 @@ class History:
 
     @property
     def seconds(self) -> float | None:
-        """Wall time from the first event to the newest, in seconds; None before the first."""
+        """How long the run has lasted, in seconds; None before the first event.
+
+        It is what the trainer told last, by a clock that nobody sets; where it told nothing, by its events' times.
+        """
         if self.started is None or self.last_time is None:
             return None
+        if self._elapsed:
+            return self._elapsed
         return max(0.0, self.last_time - self.started.time)
 
     @property
@@ -218,6 +224,8 @@ class History:
         self.revision += 1
         event = self._timed(event)
         self.last_time = event.time
+        if isinstance(event, events.Elapsed) and event.elapsed > 0:
+            self._elapsed = event.elapsed
         match event:
             case events.Memory():
                 self._gathered.memory.append(event)
