@@ -49,7 +49,7 @@ class Misplaced(Problem):
 
 
 def known_problems(plan: Plan, facts: PlanFacts, others: Sequence[Problem] = ()) -> tuple[Problem, ...]:
-    """Every problem of `plan` that its data and its model show.
+    """Every problem of `plan` that its data and its model show; none where they only could not be looked at just now.
 
     A refusal of a part in which the `others` found the mistake already would only repeat them, and is left out.
     """
@@ -60,9 +60,10 @@ def known_problems(plan: Plan, facts: PlanFacts, others: Sequence[Problem] = ())
 
 def _refusals(facts: PlanFacts) -> Iterator[Refusal]:
     model = facts.model
-    if facts.data_error:
+    if facts.data_error and not facts.of_the_moment:
         yield Refusal("data", facts.data_error, " ".join(facts.advice), facts.details)
-    if model and (error := model.model_error or model.training_error):
+    error = model.model_error or model.training_error if model else ""
+    if model and error and not model.of_the_moment:
         part = "model" if model.model_error else "training"
         yield Refusal(part, error, " ".join(model.advice), model.details)
 

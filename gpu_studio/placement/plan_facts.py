@@ -39,7 +39,8 @@ class ModelFacts:
     `notes` are worth a warning.
     An error is a sentence, empty if there is none, followed by what to try in `advice`; `details` is the traceback of
     the user's own code where that failed. `graph` stands where only the optimizer or the loss was refused, which
-    `training_error` says.
+    `training_error` says. An error is `of_the_moment` where there was no memory for a look at the model: the plan
+    itself may be in order.
     """
 
     graph: ModelGraph | None = None
@@ -54,6 +55,7 @@ class ModelFacts:
     training_error: str = ""
     advice: tuple[str, ...] = ()
     details: str = ""
+    of_the_moment: bool = False
 
     @property
     def slot_bytes(self) -> int:
@@ -63,13 +65,17 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """The data and the model of a plan, each None where it could not be had: `data_error`, `model.model_error`."""
+    """The data and the model of a plan, each None where it could not be had: `data_error`, `model.model_error`.
+
+    What `model` says of `details` and `of_the_moment` holds here for the data.
+    """
 
     data: DataFacts | None = None
     model: ModelFacts | None = None
     data_error: str = ""
     advice: tuple[str, ...] = ()
     details: str = ""
+    of_the_moment: bool = False
 
     @property
     def graph(self) -> ModelGraph | None:
@@ -87,8 +93,17 @@ class PlanFacts:
         return self.model.training_error if self.model else ""
 
     @property
+    def not_looked_at(self) -> tuple[str, tuple[str, ...]]:
+        """Why the data or the model could not be looked at just now, and what to try; empty where they could."""
+        if self.data_error and self.of_the_moment:
+            return self.data_error, self.advice
+        if self.model is not None and self.model_error and self.model.of_the_moment:
+            return self.model_error, self.model.advice
+        return "", ()
+
+    @property
     def refused(self) -> bool:
-        """Whether anything was refused."""
+        """Whether anything was refused, or could not be looked at."""
         return bool(self.data_error or self.model_error or self.training_error)
 
 

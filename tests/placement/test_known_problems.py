@@ -68,6 +68,18 @@ def test_that_what_was_refused_is_a_problem_of_its_part(facts: PlanFacts, said: 
     assert str(problem) == said
 
 
+@pytest.mark.parametrize(
+    "facts",
+    [
+        PlanFacts(data_error="No memory.", of_the_moment=True),
+        PlanFacts(DATA, ModelFacts(model_error="No memory.", of_the_moment=True)),
+    ],
+)
+def test_that_want_of_memory_for_a_look_is_no_problem_of_the_plan(facts: PlanFacts) -> None:
+    assert known_problems(Plan(), facts) == ()
+    assert facts.not_looked_at == ("No memory.", ())
+
+
 def test_that_a_refusal_is_not_repeated_where_the_plan_itself_shows_the_mistake() -> None:
     facts = PlanFacts(data_error="There is no such file.")
     assert known_problems(Plan(), facts, [Problem("data.file", '"x.npz"', "there is no such file")]) == ()

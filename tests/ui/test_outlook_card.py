@@ -192,6 +192,15 @@ def test_that_what_keras_refuses_stands_in_the_way_with_its_advice(card, reader)
     assert "There is no such file" in words(card)
 
 
+def test_that_want_of_memory_for_a_look_is_a_warning_that_can_be_tried_again(qtbot, card, reader):
+    OnMachine(card, MIRRORED, TWO_CARDS)
+    tell(reader, PlanFacts(FACTS.data, ModelFacts(model_error="Out of memory on CPU:0.", of_the_moment=True)))
+    assert not card.heading.isVisible()
+    assert "The plan could not be looked at: Out of memory on CPU:0." in words(card)
+    click(qtbot, buttons(card)["Try again"])
+    assert reader.asked == ["retry"]
+
+
 def test_that_the_views_of_what_stays_are_kept_with_their_focus(card, reader):
     held = OnMachine(card, on_everything(ONE_LARGE_CARD), ONE_LARGE_CARD)
     view = card.warnings.views["shared hardware"]

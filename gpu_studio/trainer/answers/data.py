@@ -52,9 +52,11 @@ def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict
         if isinstance(error.__cause__, NotHereError):
             return encoded(PlanFacts(data=announced(plan.data))), False
         details = error.trace if isinstance(error, UserCodeError) else ""
-        return encoded(PlanFacts(data_error=error.message, advice=error.suggestions, details=details)), False
+        refused = PlanFacts(data_error=error.message, advice=error.suggestions, details=details)
+        return encoded(replace(refused, of_the_moment=isinstance(error.__cause__, MemoryError))), False
     except MemoryError as error:
-        return encoded(PlanFacts(data_error=f"The data do not fit into memory: {error}.", advice=(_FEWER,))), False
+        said = f"The data do not fit into memory: {error}."
+        return encoded(PlanFacts(data_error=said, advice=(_FEWER,), of_the_moment=True)), False
 
 
 def _looked_at(data: plans.Data, seed: int) -> DataFacts:

@@ -54,19 +54,20 @@ def _facts(plan: plans.Plan, data: dict[str, Any], progress: Callable[[str], Non
         return _refused("Keras cannot train this model on these data", error, policy)
 
 
-def is_out_of_memory(error: Exception) -> bool:
+def is_out_of_memory(error: BaseException | None) -> bool:
     """Whether this machine's memory was too small, by Python's words or TensorFlow's."""
     return isinstance(error, MemoryError) or "OOM when allocating" in str(error)
 
 
 def _refused(what: str, error: Exception, policy: str) -> ModelFacts:
+    facts = ModelFacts(policy=policy, of_the_moment=is_out_of_memory(error) or is_out_of_memory(error.__cause__))
     if isinstance(error, TrainerError):
-        facts = ModelFacts(policy=policy, model_error=error.message, advice=error.suggestions)
-        return replace(facts, details=error.trace) if isinstance(error, UserCodeError) else facts
-    if is_out_of_memory(error):
+        details = error.trace if isinstance(error, UserCodeError) else ""
+        return replace(facts, model_error=error.message, advice=error.suggestions, details=details)
+    if facts.of_the_moment:
         advice = ("Choose a smaller model, or fewer units.", "Look who else uses the memory of this machine.")
-        return ModelFacts(policy=policy, model_error=explain(error).message, advice=advice)
+        return replace(facts, model_error=explain(error).message, advice=advice)
     first = (str(error).strip().splitlines() or [type(error).__name__])[0]
     advice = ("Hold the shape of the data against the model's input.", "Check the model's options.")
     details = "".join(traceback.format_exception(error))
-    return ModelFacts(policy=policy, model_error=f"{what}: {first}", advice=advice, details=details)
+    return replace(facts, model_error=f"{what}: {first}", advice=advice, details=details)

@@ -174,6 +174,8 @@ def test_that_code_of_the_user_s_own_which_fails_is_told_with_its_own_traceback(
     assert "line 5, in deeper" in told["broken"].details
     assert "gpu_studio" not in told["broken"].details
     assert told["python"].details == ""
+    assert told["too large"].of_the_moment
+    assert not told["broken"].of_the_moment
     assert "Traceback" in told["impossible"].details
 
 

@@ -94,7 +94,14 @@ def warnings(view: PlanView, facts: PlanFacts | None, topology: Topology | None)
         return ()
     plan, machine = view.plan, view.machine
     found = (*_known(view, facts), *link_cautions(plan, machine, topology), *cautions(plan, machine))
-    return tuple(_concern(caution) for caution in _without_repeats(found))
+    return (*_not_looked_at(facts), *(_concern(caution) for caution in _without_repeats(found)))
+
+
+def _not_looked_at(facts: PlanFacts | None) -> Iterator[Concern]:
+    """That there was no memory for a look at the plan, which keeps nobody from training it."""
+    why, advice = facts.not_looked_at if facts else ("", ())
+    if why:
+        yield Concern("not looked at", f"The plan could not be looked at: {why}", " ".join(advice), refused=True)
 
 
 def _known(view: PlanView, facts: PlanFacts | None) -> tuple[Caution, ...]:
