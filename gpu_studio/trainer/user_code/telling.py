@@ -35,7 +35,11 @@ def told(error: BaseException, file: Path) -> UserCodeError:
         advice = [f"Take that out of {where.name}, line {line}: the function is to return what it made."]
     else:
         message = f"{where.name} stopped{f' in line {line}' if line else ''} with {_named(error)}"
-        look = f"Look at line {line} of {where}." if line else f"Keras stopped at what {where.name} returned."
+        look = (
+            f"Look at line {line} of {where}."
+            if line
+            else f"It stopped at what {where.name} returned, in no line of it."
+        )
         advice = [look, "The traceback says how it came there."]
     return UserCodeError(message, advice, trace)
 

@@ -68,7 +68,7 @@ def test_that_options_and_the_seed_of_the_plan_reach_the_function(written: Writt
         (
             "([[1], [1, 2]], [0, 1])",
             UserCodeError,
-            "own.py stopped in line 1 with ValueError: setting an array element",
+            "own.py stopped with ValueError: setting an array element",
         ),
         ("(np.array([{}, {}], object), y[:2])", DataError, "own.py:load: x holds Python objects (a ndarray)"),
         ("(x.astype(str), y)", DataError, "own.py:load: x holds <U32 where numbers are needed."),
