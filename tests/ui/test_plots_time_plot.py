@@ -12,7 +12,7 @@ from gpu_studio.ui.widgets.plots.backdrop import Limit
 from gpu_studio.ui.widgets.plots.curve import Style
 from gpu_studio.ui.widgets.plots.mark_painting import LANE
 from gpu_studio.ui.widgets.plots.marks import Marks
-from gpu_studio.ui.widgets.plots.scale import LINEAR, LOG
+from gpu_studio.ui.widgets.plots.scale import LINEAR, LOG, PERCENT
 from gpu_studio.ui.widgets.plots.smooth import smooth
 from gpu_studio.ui.widgets.plots.time_plot import TimePlot
 from gpu_studio.ui.widgets.plots.time_view import TimeView
@@ -360,3 +360,14 @@ def test_that_marks_of_progress_lie_below_the_curves(plot, kind):
     assert changed
     assert area.bottom() < min(changed)
     assert max(changed) <= area.bottom() + LANE + 1
+
+
+@pytest.mark.parametrize("height", [163, 164, 165, 166, 240])
+def test_that_a_line_along_the_top_of_the_plot_is_seen_at_any_height(plot, height):
+    plot.resize(600, height)
+    plot.canvas.set_scale(PERCENT)
+    plot.feed("train", START + np.arange(100.0), np.full(100, 100.0), START)
+    plot.draw_soon()
+    image, area = plot.canvas.grab().toImage(), plot.canvas.backdrop.area.toRect()
+    column = [image.pixelColor(area.center().x(), y).name() for y in range(area.top() - 2, area.top() + 3)]
+    assert QColor(DARK.accent).name() in column

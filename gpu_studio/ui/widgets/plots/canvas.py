@@ -191,7 +191,8 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
         bottom = BOTTOM_WITH_TIMES if self._backdrop.times_shown else BOTTOM
         size = (max(self.width() - LEFT - RIGHT, 1), max(self.height() - TOP - bottom, 1))
         self._backdrop.area = QRectF(LEFT, TOP, *size)
-        self._box.setGeometry(self._backdrop.area)
+        # A pixel more above and below: else a line along the top, such as an accuracy of 1, would be cut in two.
+        self._box.setGeometry(self._backdrop.area.adjusted(0, -1, 0, 1))
         self.redraw()
         self._repaint_backdrop()
 
@@ -199,7 +200,8 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph has no types
         backdrop = self._backdrop
         if (window, low, high, empty) != (backdrop.window, backdrop.low, backdrop.high, backdrop.empty):
             backdrop.window, backdrop.low, backdrop.high, backdrop.empty = window, low, high, empty
-            self._box.setRange(xRange=(window.start, window.end), yRange=(low, high), padding=0)
+            pixel = (high - low) / max(backdrop.area.height(), 1.0)
+            self._box.setRange(xRange=(window.start, window.end), yRange=(low - pixel, high + pixel), padding=0)
             self._repaint_backdrop()
 
     def _fit(self, ranges: list[tuple[float, float]]) -> tuple[float, float]:
