@@ -124,7 +124,7 @@ def test_that_a_card_with_instances_of_its_own_is_carved_as_any_other(opened) ->
     QTest.keyClick(bar, Qt.Key.Key_S)
     assert sum(slices_of(bench.plan, name, mig)) == 40_192 - 125
     assert bench.plan.devices.visible == (name,)
-    assert "a process sees one instance" in view(bench, "MIG-2").bar.accessibleDescription()
+    assert "one at a time" in view(bench, "MIG-2").bar.accessibleDescription()
 
 
 def test_that_a_hidden_card_says_so_and_is_not_cut(opened) -> None:

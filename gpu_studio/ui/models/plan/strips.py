@@ -14,7 +14,7 @@ from gpu_studio.ui.models.plan.track import Overflow, Segment, Track, caution_of
 from gpu_studio.ui.units import mib, number, plural, sentence
 
 HIDDEN = "hidden from TensorFlow by the plan"
-ANOTHER = "not used: a process sees one instance"
+ANOTHER = "hidden: one at a time"
 ONE_OF_THEM = "MIG divides the card into instances; a process can use one of them, and no other card beside it."
 MISSING = "not in this machine"
 LOST = "lost"
@@ -27,8 +27,9 @@ SAME_CORES = "Logical CPUs share the same cores: they show what replicas do, and
 class Strip:
     """One physical device: how it is called and how it is cut. TensorFlow sees nothing of one that is not `visible`.
 
-    `track` is there for a card whose slices can be dragged; `errors` are what the rules say of this device.
-    One that is `lost` is in the machine and does not answer, one that is `missing` is not in it.
+    `track` is there for a card whose slices can be dragged; `errors` are what the rules say of this device. One that is
+    `lost` is in the machine and does not answer, one that is `missing` is not in it; an `instance` is a part of a card
+    in MIG mode.
     """
 
     device: str
@@ -45,6 +46,7 @@ class Strip:
     caution: str = ""
     missing: bool = False
     lost: bool = False
+    instance: bool = False
 
     @property
     def cut(self) -> str:
@@ -144,8 +146,9 @@ def _card_strip(
         )  # fmt: skip
     if first is None:
         hidden = Segment(1, ANOTHER if card.instance else HIDDEN)
+        note = ONE_OF_THEM if card.instance else ""
         return Strip(
-            card.device, name, detail, 0, (hidden,), ONE_OF_THEM * bool(card.instance), visible=False, errors=errors
+            card.device, name, detail, 0, (hidden,), note, visible=False, errors=errors, instance=bool(card.instance)
         )
     sizes = slices_of(plan, card.device, machine)
     number_of_first, colours = first
@@ -153,6 +156,7 @@ def _card_strip(
     return Strip(
         card.device, name, detail, len(sizes) or 1, segments_of(track), _note(card), carved=bool(sizes),
         track=track, overflow=overflow_of(track), errors=errors, caution=caution_of(track),
+        instance=bool(card.instance),
     )  # fmt: skip
 
 

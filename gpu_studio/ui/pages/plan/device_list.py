@@ -60,7 +60,8 @@ class DeviceList(QListWidget):
                 item.setSizeHint(QSize(0, ROW_PX))
         self._draw()
         devices = [strip.device for strip in strips]
-        self.setCurrentRow(devices.index(before) if before in devices else 0)
+        first = next((row for row, strip in enumerate(strips) if strip.visible and strip.device != CPU), 0)
+        self.setCurrentRow(devices.index(before) if before in devices else first)
         self.blockSignals(False)
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
@@ -79,7 +80,8 @@ class DeviceList(QListWidget):
 
     def _draw_row(self, item: QListWidgetItem, strip: Strip) -> None:
         bad = coloured_icon("warning", self._theme.tokens.bad)
-        item.setText(f"{strip.name}  ·  {_state(strip)}")
+        # The name of an instance fills the row, and its check says what it is.
+        item.setText(strip.name if strip.instance else f"{strip.name}  ·  {_state(strip)}")
         item.setData(Qt.ItemDataRole.DecorationRole, bad if strip.errors else None)
         item.setCheckState(Qt.CheckState.Checked if strip.visible else Qt.CheckState.Unchecked)
         always = strip.device == CPU
