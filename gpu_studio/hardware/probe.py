@@ -73,7 +73,20 @@ def _all_cards(listed: list[PciCard], more: Callable[[Any], dict[str, Any]] | No
     asked = cards(awake if asleep else None, more)
     if isinstance(asked, Unknown):
         return asleep or asked
-    return sorted(asked + asleep, key=lambda facts: bus_order(facts["bus_id"]))
+    return sorted(_placed(asked, awake) + asleep, key=lambda facts: bus_order(facts["bus_id"]))
+
+
+def _placed(found: list[dict[str, Any]], listed: list[str]) -> list[dict[str, Any]]:
+    """Cards that do not say where they are, at the addresses that the kernel lists and no other card has.
+
+    Else one that is lost would come last, and those behind it be counted one too low.
+    """
+    free = [bus_id for bus_id in listed if bus_id not in {facts["bus_id"] for facts in found}]
+    nowhere = [facts for facts in found if not facts["bus_id"]]
+    if len(free) != len(nowhere):
+        return found
+    places = iter(free)
+    return [facts if facts["bus_id"] else {**facts, "bus_id": next(places)} for facts in found]
 
 
 def _sleeper(card: PciCard) -> dict[str, Any]:

@@ -43,6 +43,19 @@ def test_that_a_lost_card_comes_last(no_devices):
     assert cards[1]["why_unknown"] == "lost: the driver no longer answers for it"
 
 
+def test_that_a_lost_card_keeps_its_place_where_the_kernel_lists_it(tmp_path):
+    lost = FakeCard("GPU-lost", errors={"nvmlDeviceGetHandleByIndex_v2": pynvml.NVML_ERROR_GPU_IS_LOST})
+    for bus_id in ("0000:01:00.0", "0000:2d:00.0", "0000:c1:00.0"):
+        listed_device(tmp_path, bus_id)
+    with installed(FakeNvml([NEAR, lost, FAR])):
+        cards = probe(tmp_path)["cards"]
+
+    assert [(card["uuid"], card["bus_id"]) for card in cards] == [
+        ("", "0000:01:00.0"), ("GPU-near", "0000:2d:00.0"), ("GPU-far", "0000:c1:00.0"),
+    ]  # fmt: skip
+    assert [card.get("lost", False) for card in cards] == [True, False, False]
+
+
 def test_that_the_host_is_told_too(no_devices):
     with installed(FakeNvml([])):
         answer = probe(no_devices)

@@ -20,6 +20,8 @@ from gpu_studio.ui.models.devices.inventory import Inventory
 from gpu_studio.ui.models.devices.live_machine import CLASSES, VIEWER, LiveMachine
 from gpu_studio.ui.units import number
 
+PATIENCE_MS = 30_000
+
 
 @pytest.fixture
 def began(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,13 +31,11 @@ def began(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def window(began, qtbot, theme, runs, settings) -> MainWindow:
-    made = MainWindow(runs, None, theme, settings=settings, inventory=Inventory())
-    qtbot.addWidget(made)
-    made.inventory.refresh()
-    made.show()
-    qtbot.waitUntil(lambda: made.live_machine.machine is not None)
-    return made
+def window(began, open_window, qtbot) -> MainWindow:
+    inventory = Inventory()
+    inventory.refresh()
+    qtbot.waitUntil(lambda: inventory.machine is not None, timeout=PATIENCE_MS)
+    return open_window(inventory=inventory)
 
 
 def used(window: MainWindow) -> int:
@@ -46,7 +46,7 @@ def used(window: MainWindow) -> int:
 
 def test_that_the_plan_is_held_against_what_programs_hold_now(window, qtbot, monkeypatch) -> None:
     first = used(window)
-    qtbot.waitUntil(lambda: used(window) > first + 1000, timeout=20_000)
+    qtbot.waitUntil(lambda: used(window) > first + 1000, timeout=PATIENCE_MS)
     view = window.plan_page.devices.list.views["GPU:0"]
     assert f"other programs now {number(used(window))} MiB" in view._name.toolTip()
     row = rows_of(window.sampler.picture, window.inventory.machine)[0]
@@ -59,7 +59,7 @@ def test_that_the_plan_is_held_against_what_programs_hold_now(window, qtbot, mon
     monkeypatch.setenv(SIMULATED_SINCE, str(time.monotonic()))
     window.inventory._process.setEnvironment([f"{name}={value}" for name, value in module_environment().items()])
     window.actions_["refresh"].trigger()
-    qtbot.waitUntil(lambda: used(window) < before, timeout=20_000)
+    qtbot.waitUntil(lambda: used(window) < before, timeout=PATIENCE_MS)
 
 
 class Eyes(QObject):
@@ -126,6 +126,17 @@ def test_that_only_cards_are_looked_at_and_only_while_somebody_watches(qapp) -> 
     assert not eyes.watched
     LiveMachine(Known(WITHOUT_CARDS), eyes).watch(on=True)
     assert not eyes.watched
+
+
+def test_that_what_was_seen_while_the_plan_was_hidden_is_told_when_it_is_looked_at_again(qapp) -> None:
+    eyes, told = Eyes(), []
+    live = LiveMachine(Known(TWO_CARDS), eyes)
+    live.changed.connect(lambda: told.append(live.machine))
+    eyes.look(("fast",), "devices")
+    eyes.see(5000, 5000)
+    assert told == []
+    live.watch(on=True)
+    assert [[card.used_mib for card in machine.cards] for machine in told] == [[5000, 5000]]
 
 
 def test_that_what_nobody_looks_at_does_not_outdo_a_new_answer(qapp) -> None:

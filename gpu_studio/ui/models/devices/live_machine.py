@@ -45,6 +45,7 @@ class LiveMachine(QObject):
         """Go on looking at the cards, or no longer."""
         self._watched = on
         self._look()
+        self._follow()
 
     def _look(self) -> None:
         wanted = self._watched and self.machine is not None and bool(self.machine.cards)
@@ -66,7 +67,8 @@ class LiveMachine(QObject):
     def _follow(self) -> None:
         from gpu_studio.hardware.machine_now import is_news
 
-        now = self._now()
+        # While nobody looks at the plan, others may look at the cards: that is for when it is looked at again.
+        now = self._now() if self._looking else None
         if now is not None and self.machine is not None and is_news(self.machine, now):
             self.machine = now
             self.changed.emit()
