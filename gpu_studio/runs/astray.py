@@ -25,7 +25,8 @@ def astray(run: RunDirectory, holder: Holder | None) -> Astray | None:
 
     None of one whose folder was deleted: such a trainer ends by itself.
     """
-    if holder is None or run.exists() or not _lives(holder):
+    # Not by the folder: a trainer that is asked to end may make it again, for its last checkpoint.
+    if holder is None or run.lock_file.exists() or not _lives(holder):
         return None
     moved = _where_its_lock_is(holder.pid, run.lock_file.name)
     return Astray(holder.pid, RunDirectory(moved.parent)) if moved is not None else None

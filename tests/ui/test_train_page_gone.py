@@ -131,6 +131,7 @@ def test_that_the_trainer_of_a_run_that_was_moved_is_not_called_lost_and_can_be_
         assert "was asked to end (SIGTERM)" in page.gone.words.text()
         qtbot.waitUntil(lambda: launched.poll() is not None, timeout=LONG_MS)
         qtbot.waitUntil(lambda: page.live_run.state == "lost" and not page.gone.end.isVisible(), timeout=LONG_MS)
+        assert "The folder of this run is gone" in page.gone.words.text()
     finally:
         launched.process.kill()
         launched.process.wait()

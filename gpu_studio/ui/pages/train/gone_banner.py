@@ -80,7 +80,8 @@ class GoneBanner(QFrame):
 
     def _what_is_wrong(self, run: LiveRun) -> str:
         try:
-            there = run.run.exists()
+            # A folder alone may be what a trainer made again for its last checkpoint.
+            there = run.run.plan_file.exists() or run.run.events_file.exists()
         except OSError as error:
             return f"The run cannot be looked at: {error.strerror or error}. Look at {run.run.path}."
         if there:
