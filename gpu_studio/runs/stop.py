@@ -118,6 +118,8 @@ def _signal(run: RunDirectory, number: signal.Signals) -> str:
         return "" if not is_live(run) else "It is not known which process the trainer is."
     if not holder.is_here:
         return f"The trainer runs on another computer, {holder.host}: stop it there."
+    if holder.namespace not in ("", kernel.pid_namespace()):
+        return "The trainer runs in another container of this computer: stop it there."
     try:
         return _why_not(run, holder) or _deliver(holder.pid, number)
     except (ProcessLookupError, psutil.NoSuchProcess):

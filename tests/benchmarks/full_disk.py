@@ -118,13 +118,14 @@ def _stopped(launched: Launched, disk: SmallDisk) -> float:
         raise BenchmarkError(f"the stop of {run.id} ended with {done.returncode}: {done.stderr}")
     disk.clear()
     if terminal_event(run) is None or isinstance(terminal_event(run), Failed):
-        _check_words(run)
+        _check_words(run, done.stderr)
     return seconds
 
 
-def _check_words(run: RunDirectory) -> None:
+def _check_words(run: RunDirectory, said: str = "") -> None:
+    """Whether the end of a run, or what was `said` when it was stopped, names the disk."""
     why = explain(run)
-    if "No space left on device" not in f"{why.message} {why.details}":
+    if "No space left on device" not in f"{why.message} {why.details} {said}":
         raise BenchmarkError(f"the end of {run.id} does not name the disk: {why.message} {why.details[-1500:]}")
 
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 
 import pytest
 from real_runs import PATIENCE_S, told
 
 from gpu_studio.cli.runs import run_actions
+from gpu_studio.runs import lock
 from gpu_studio.runs.events import Checkpoint, StateChanged
 from gpu_studio.runs.state import is_live
 
@@ -107,6 +109,20 @@ def test_that_a_trainer_which_does_not_listen_is_made_to(gpu_studio, training):
     assert answer.code == 0
     assert "sent SIGTERM" in answer.err
     assert launched.process.wait(PATIENCE_S) == 0
+
+
+def test_that_a_stop_that_cannot_be_done_ends_with_the_reason(gpu_studio, ended):
+    """Somebody else's process is named in the lock: once it was killed, and the command never ended."""
+    run = ended().directory
+    held = lock.take(run.lock_file)
+    with subprocess.Popen(["sleep", "600"]) as bystander:
+        held.sign(bystander.pid)
+        answer = gpu_studio("runs", "stop", "latest", "--patience", "0")
+        assert answer.code == 2
+        assert f"Process {bystander.pid} does not hold the lock of this run" in answer.err
+        assert bystander.poll() is None
+        bystander.kill()
+    held.release()
 
 
 def test_that_attaching_to_a_run_that_has_ended_tells_all_of_it(gpu_studio, ended):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from made_runs import MIB, Script, make_run
+from small_disks import SmallDisk
 
 from gpu_studio.cli.train.watching import EVERY_SECONDS, Watch
 from gpu_studio.runs import events
@@ -53,3 +54,17 @@ def test_that_it_looks_at_most_once_a_second_also_after_the_clock_was_put_back(r
     now[0] -= 500.0
     watch.look(history)
     assert len(sink.lines) == 1
+
+
+def test_that_a_full_disk_is_told_to_whoever_follows_the_run(small_disk: SmallDisk) -> None:
+    """The trainer cannot tell of it: what it tells is what there is no room for."""
+    sink, now = Lines(), [1000.0]
+    watch = Watch(make_run(small_disk.path, Script(trained=0.1)), sink, lambda: now[0])
+    small_disk.fill()
+    watch.look(History())
+    (line,) = sink.lines
+    assert line.startswith("warning: The disk that holds this run is full: it trains on, and waits for room")
+    small_disk.clear()
+    now[0] += LINGER_SECONDS + 1
+    watch.look(History())
+    assert sink.lines[1].startswith("over: The disk")

@@ -118,6 +118,17 @@ def test_that_nobody_is_signalled_for_a_run_on_another_computer(tmp_path):
     assert ladder.advance() == "gone"
 
 
+def test_that_nobody_is_signalled_for_a_run_in_another_container(tmp_path):
+    """There the number is that of another process, also where both call the computer the same."""
+    run = RunDirectory.create(tmp_path, "x")
+    held = lock.take(run.lock_file)
+    run.lock_file.write_text(f"1 {socket.gethostname()} {kernel.boot_id() or '-'} 0 1 pid:[1]\n")
+    ladder = StopLadder(run, patience=AT_ONCE)
+    assert ladder.advance() == "asked"
+    assert "another container" in ladder.problem
+    held.release()
+
+
 @pytest.mark.parametrize("words", ["", f"{kernel.boot_id() or '-'} 0 1"])
 def test_that_a_process_younger_than_the_signature_is_not_signalled(tmp_path, training, words):
     """The trainer is gone, a child of it holds the lock by mistake, and its number belongs to somebody else now.
