@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpu_studio.regular_files import NotRegularError
 from gpu_studio.runs import lock
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import ENDED, TERMINAL, Failed, Finished, State, decode
@@ -47,5 +48,5 @@ def terminal_event(run: RunDirectory) -> Finished | Failed | None:
 def _last_lines(run: RunDirectory) -> list[bytes]:
     try:
         return last_lines(run.events_file, _LAST_BYTES)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotRegularError, PermissionError):
+        return []  # nothing that a trainer could have said, or nothing that this user may know

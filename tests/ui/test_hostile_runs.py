@@ -22,8 +22,7 @@ def test_that_the_window_lists_every_run_and_stands_still_for_none(open_window, 
     states = {row.id: row.state_words for row in page.model.rows}
     assert states[sound.id] == "finished"
     unreadable = [words for words in states.values() if words.startswith("unreadable")]
-    assert len(unreadable) == 1
-    assert unreadable[0].endswith("events.jsonl: this is no file, but a pipe")
+    assert unreadable == ["unreadable · events.jsonl: this is no file, but a pipe"]
     for run in odd:
         page.select(run.id)
         qtbot.waitUntil(lambda: not page.outcome.reader.waiting)

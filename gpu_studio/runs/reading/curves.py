@@ -31,6 +31,10 @@ class Curve(NamedTuple):
     values: Array
 
 
+NO_CURVE = Curve(*(np.zeros(0),) * 3)
+"""Of a run that has no value, or cannot be read."""
+
+
 def curve(run: RunDirectory, name: str = LOSS, points: int = POINTS, *, by_epoch: bool = False) -> Curve:
     """Read a curve of `run`: `loss` of every step, or the metric `name` of every epoch; empty if it has none.
 

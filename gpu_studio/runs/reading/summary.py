@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from gpu_studio.runs.directory import RunDirectory
@@ -102,9 +104,9 @@ def unreadable(run: RunDirectory, error: Exception) -> Summary:
         created = 0.0
     return Summary(
         directory=run,
-        plan=run.id,
+        plan=plan_name(run),
         state="lost",
-        reason=(problem := _in_words(error)),
+        reason=(problem := why_unreadable(run, error)),
         created=created,
         seconds=None,
         epoch=0,
@@ -120,10 +122,15 @@ def unreadable(run: RunDirectory, error: Exception) -> Summary:
     )
 
 
-def _in_words(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return f"{type(error).__name__}: {error}"
+def why_unreadable(run: RunDirectory, error: Exception) -> str:
+    """Why `run` cannot be read, in a few words; a file of its folder is called by its name there."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return f"{type(error).__name__}: {error}"
+    if not error.filename:
+        return error.strerror
+    file = Path(os.fsdecode(error.filename))
+    name = file.relative_to(run.path) if file.is_relative_to(run.path) else file
+    return f"{name}: {error.strerror}"
 
 
 class Skimmer:

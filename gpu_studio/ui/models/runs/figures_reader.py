@@ -12,7 +12,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gpu_studio.runs.reading.curves import Curve, curve
-from gpu_studio.runs.reading.summary import Summary
+from gpu_studio.runs.reading.summary import Summary, why_unreadable
 from gpu_studio.runs.results.run_figures import RunFigures, figures_of
 from gpu_studio.ui.models.background import Background, Tell
 
@@ -139,7 +139,7 @@ def _read(summary: Summary, name: str, tell: Tell[Told], _cancelled: threading.E
         found = read()
     except OSError as error:
         gone = not summary.directory.exists()
-        why = "This run is no longer there." if gone else f"{summary.directory.path}: {error.strerror or error}."
+        why = "This run is no longer there." if gone else f"{why_unreadable(summary.directory, error)}."
         tell(Told(None, why, time.perf_counter() - began))
     else:
         tell(Told(found, "", time.perf_counter() - began))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
-from gpu_studio.runs.reading.curves import LOSS
+from gpu_studio.runs.reading.curves import LOSS, NO_CURVE
 from gpu_studio.runs.results.comparison import Comparison, compare
 from gpu_studio.runs.results.run_figures import RunFigures
 from gpu_studio.ui.action_set import ActionSet
@@ -115,7 +115,7 @@ class LowerPart(QWidget):
         for row in self._rows:
             known = self.reader.figures(row.id)
             per_epoch = known.model.steps_per_epoch if known and known.model else None
-            curve = self.reader.curve(row.id, metric)
+            curve = NO_CURVE if self.reader.why_not(row.id) else self.reader.curve(row.id, metric)
             made.append(RunCurve(names[row.id], numbers[row.id], curve, per_epoch))
         self.curves.show_runs(made)
 

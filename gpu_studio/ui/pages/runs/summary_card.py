@@ -70,7 +70,8 @@ class SummaryCard(Card):
             self.figures.show_groups(summary_groups(figures))
             self._show_plan(row)
         else:
-            self.figures.show_groups([Group(why_not or "Reading the figures…", ())])
+            lost = Group("Cannot be read", (("why", why_not),))
+            self.figures.show_groups([lost if why_not else Group("Reading the figures…", ())])
             self.plan.show_text("")
             self._planned = ""
 
