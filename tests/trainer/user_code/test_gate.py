@@ -83,7 +83,9 @@ def test_that_a_file_that_is_gone_is_told_with_the_nearest(written: Written, tmp
 
 def test_that_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
-    assert refused(tmp_path / "pipe.py").message == f"{tmp_path / 'pipe.py'} cannot be read: it is no file."
+    assert (
+        refused(tmp_path / "pipe.py").message == f"{tmp_path / 'pipe.py'} cannot be read: this is no file, but a pipe."
+    )
 
 
 @pytest.mark.parametrize(
