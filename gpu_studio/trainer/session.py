@@ -105,14 +105,16 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
     cut = _cut(plan, dataset, spread)
     with spread.strategy.scope():
         model = build_model(plan.model, dataset, base, plan.training.seed)
+        # Asked of the whole model: once its layers are split over devices, only the program can run it.
+        meeting = keras_objects.Meeting.of(dataset, model)
         placed = _placed(plan, spread, model)
         optimizer = keras_objects.make_optimizer(plan.training, cut.steps(), cut.steps() * plan.training.epochs)
         # Built here and not by the first step, so that the slots lie where the variables are.
         optimizer.build(placed.trainable if placed else model.trainable_variables)
     for note in notes_on(plan.model, model, dataset, dataset.train.range()):
         tell(events.Warned(message=note.text, suggestion=note.why))
-    loss = keras_objects.make_loss(plan.training, dataset, model)
-    metrics = keras_objects.make_metrics(plan.training, dataset, model)
+    loss = keras_objects.make_loss(plan.training, dataset, meeting)
+    metrics = keras_objects.make_metrics(plan.training, dataset, meeting)
     meters = Meters(metrics, _example(dataset, model))
     if placed:
         program: Program = PlacedProgram(placed, optimizer, loss, meters, cut, tell)

@@ -32,31 +32,33 @@ def task(request):
 
 
 def test_that_the_trainer_makes_every_loss_of_a_task(task):
-    from gpu_studio.trainer.keras_objects import make_loss
+    from gpu_studio.trainer.keras_objects import Meeting, make_loss
 
     name, dataset, model = task
 
     for loss in ("auto", *LOSSES_OF[name]):
-        assert make_loss(Training(loss=Named(loss)), dataset, model)
+        assert make_loss(Training(loss=Named(loss)), dataset, Meeting.of(dataset, model))
 
 
 def test_that_the_trainer_makes_every_metric_of_a_task_by_the_name_that_can_be_monitored(task):
-    from gpu_studio.trainer.keras_objects import make_metrics
+    from gpu_studio.trainer.keras_objects import Meeting, make_metrics
 
     name, dataset, model = task
     named = tuple(Named(metric, NEEDED.get(metric, {})) for metric in METRICS_OF[name])
 
-    made = make_metrics(Training(metrics=named), dataset, model)
+    made = make_metrics(Training(metrics=named), dataset, Meeting.of(dataset, model))
 
     assert [metric.name for metric in made] == [result_name(metric) for metric in METRICS_OF[name]]
 
 
 def test_that_the_trainer_s_automatic_metric_is_the_one_that_can_be_monitored(task):
-    from gpu_studio.trainer.keras_objects import make_metrics
+    from gpu_studio.trainer.keras_objects import Meeting, make_metrics
 
     name, dataset, model = task
 
-    assert [metric.name for metric in make_metrics(Training(), dataset, model)] == [AUTO_METRICS[name]]
+    assert [metric.name for metric in make_metrics(Training(), dataset, Meeting.of(dataset, model))] == [
+        AUTO_METRICS[name]
+    ]
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

@@ -30,9 +30,9 @@ def a_model(dataset, last=None):
 
 
 def loss_of(name, dataset=CLASSES, last=None, **options):
-    from gpu_studio.trainer.keras_objects import make_loss
+    from gpu_studio.trainer.keras_objects import Meeting, make_loss
 
-    return make_loss(Training(loss=Named(name, options)), dataset, a_model(dataset, last))
+    return make_loss(Training(loss=Named(name, options)), dataset, Meeting.of(dataset, a_model(dataset, last)))
 
 
 EXPECTED = {

@@ -28,11 +28,11 @@ NEEDED = {
 def metrics_of(*metrics, dataset=CLASSES, last=None):
     import keras
 
-    from gpu_studio.trainer.keras_objects import make_metrics
+    from gpu_studio.trainer.keras_objects import Meeting, make_metrics
 
     model = keras.Sequential([keras.Input(dataset.sample_shape), keras.layers.Dense(dataset.outputs, activation=last)])
     named = tuple(metric if isinstance(metric, Named) else Named(metric) for metric in metrics)
-    return make_metrics(Training(metrics=named), dataset, model)
+    return make_metrics(Training(metrics=named), dataset, Meeting.of(dataset, model))
 
 
 def result(metric, targets, outputs) -> float:

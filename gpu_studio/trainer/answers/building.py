@@ -59,8 +59,9 @@ def facts_of(training: plans.Training, dataset: Dataset, model: Any) -> ModelFac
     optimizer = keras_objects.make_optimizer(training, _STEPS, _STEPS)
     layers = placeable_layers(model)
     slots, shared = _slots(optimizer, model, layers)
-    meters = Meters(keras_objects.make_metrics(training, dataset, model), _example(dataset, model))
-    loss = keras_objects.make_loss(training, dataset, model)
+    meeting = keras_objects.Meeting.of(dataset, model)
+    meters = Meters(keras_objects.make_metrics(training, dataset, meeting), _example(dataset, model))
+    loss = keras_objects.make_loss(training, dataset, meeting)
     program = Program(tf.distribute.get_strategy(), model, optimizer, loss, meters)
     costs = costs_of(trace_step(program, dataset, layers))
     weights = {id(variable) for variable in model.weights}

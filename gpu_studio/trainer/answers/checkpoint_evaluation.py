@@ -83,7 +83,8 @@ def _program(built: Rebuilt) -> Any:
     training, dataset, model = built.plan.training, built.dataset, built.model
     outputs = np.zeros((1, *model.output_shape[1:]), np.float32)
     example = tf.constant(dataset.train.wanted(slice(1))), tf.constant(outputs)
-    meters = Meters(keras_objects.make_metrics(training, dataset, model), example)
-    loss = keras_objects.make_loss(training, dataset, model)
+    meeting = keras_objects.Meeting.of(dataset, model)
+    meters = Meters(keras_objects.make_metrics(training, dataset, meeting), example)
+    loss = keras_objects.make_loss(training, dataset, meeting)
     # Nothing is trained: this optimizer has no variables to hold.
     return Program(tf.distribute.get_strategy(), model, keras.optimizers.SGD(), loss, meters)

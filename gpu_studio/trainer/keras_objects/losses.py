@@ -43,14 +43,13 @@ class SampleLoss:
         return self.keras_loss(labels, self.meeting.predictions(self.wants, outputs))
 
 
-def make_loss(training: Training, dataset: Dataset, model: keras.Model) -> SampleLoss:
+def make_loss(training: Training, dataset: Dataset, meeting: Meeting) -> SampleLoss:
     """The loss of a plan for these data; "auto" is cross-entropy for classes and the squared error for values.
 
     Class ids become one-hot labels and logits become probabilities where the loss wants them; `from_logits` is what
-    the model ends in, unless the plan says otherwise. Raises PlanRefused for a loss that does not fit the data's task,
-    and for unknown options or wrong values.
+    the model ends in by their `meeting`, unless the plan says otherwise. Raises PlanRefused for a loss that does not
+    fit the data's task, and for unknown options or wrong values.
     """
-    meeting = Meeting.of(dataset, model)
     name = _name(training.loss, dataset)
     factory = keras_class(keras.losses, name)
     logits = {"from_logits": meeting.logits} if "from_logits" in parameters(factory) else {}

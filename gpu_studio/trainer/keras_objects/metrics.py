@@ -39,7 +39,7 @@ _WANTS: dict[str, Wants] = {
 _CLASSES = {"accuracy": "sparse_categorical_accuracy"}
 
 
-def make_metrics(training: Training, dataset: Dataset, model: keras.Model) -> list[Any]:
+def make_metrics(training: Training, dataset: Dataset, meeting: Meeting) -> list[Any]:
     """New keras.metrics.Metric objects, one for each that the plan names; each takes (targets, outputs, sample_weight).
 
     "auto" is "accuracy" for classes and "mean_absolute_error" for values; "accuracy" is the share of samples whose
@@ -48,7 +48,6 @@ def make_metrics(training: Training, dataset: Dataset, model: keras.Model) -> li
     PlanRefused for a metric that does not fit the data's task, one that is named twice, unknown options and wrong
     values.
     """
-    meeting = Meeting.of(dataset, model)
     metrics = [_metric(index, named, dataset, meeting) for index, named in enumerate(training.metrics)]
     repeated = [name for name, count in Counter(metric.name for metric in metrics).items() if count > 1]
     if repeated:
