@@ -10,14 +10,20 @@ _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def duration(seconds: float | None) -> str:
-    """Write a time: `0.4 s`, `12 s`, `3:07`, `1:02:03`, `2 d 3:04:05`; `–` if it is not known."""
+    """Write a time as `whole_duration` does, with one more digit below ten seconds: `0.4 s`; `–` if it is not known."""
     if seconds is None or not math.isfinite(seconds):
         return UNKNOWN
-    if seconds < 10:
-        return f"{max(0.0, seconds):.1f} s"
-    if seconds < 60:
-        return f"{int(seconds)} s"
-    return _clock(int(seconds))
+    return f"{max(0.0, seconds):.1f} s" if seconds < 9.95 else whole_duration(seconds)
+
+
+def whole_duration(seconds: float) -> str:
+    """Write a time in its two greatest units, rounded to the second: `41 s`, `6 min 02 s`, `3 h 05 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
 def spent(seconds: float) -> str:
@@ -92,12 +98,3 @@ def _three_digits(amount: float) -> str:
     if amount >= 999.5:
         return f"{amount:,.0f}"
     return f"{amount:#.3g}".rstrip(".") if amount >= 1e-3 else f"{amount:.3g}"
-
-
-def _clock(seconds: int) -> str:
-    minutes, second = divmod(seconds, 60)
-    hours, minute = divmod(minutes, 60)
-    days, hour = divmod(hours, 24)
-    if days:
-        return f"{days} d {hour}:{minute:02}:{second:02}"
-    return f"{hour}:{minute:02}:{second:02}" if hour else f"{minute}:{second:02}"

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 
+from gpu_studio.runs.wording import whole_duration
+
 THIN = "\u2009"
 MINUS = "\u2212"
+duration = whole_duration
+"""A time span, as the command line and the report write it too."""
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
@@ -31,16 +35,6 @@ def used_of(used: int | None, total: int | None) -> str:
     if used is None:
         return f"{total / 1024:.1f} GiB, use not known"
     return f"{used / 1024:.1f} / {total / 1024:.1f} GiB"
-
-
-def duration(seconds: float) -> str:
-    """A time span in its two greatest units: `41 s`, `6 min 02 s`, `3 h 05 min`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
 def sentence(text: str) -> str:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gpu_studio.runs import wording
+from gpu_studio.ui import units
 
 
 @pytest.mark.parametrize(
@@ -12,11 +15,13 @@ from gpu_studio.runs import wording
         (float("inf"), "–"),
         (0.44, "0.4 s"),
         (12.4, "12 s"),
-        (59.9, "59 s"),
-        (60, "1:00"),
-        (187, "3:07"),
-        (3723, "1:02:03"),
-        (183845, "2 d 3:04:05"),
+        (9.96, "10 s"),
+        (53.6, "54 s"),
+        (59.9, "1 min 00 s"),
+        (60, "1 min 00 s"),
+        (187, "3 min 07 s"),
+        (3723, "1 h 02 min"),
+        (183845, "51 h 04 min"),
     ],
 )
 def test_that_a_time_is_written_for_a_person(seconds, text):
@@ -64,7 +69,7 @@ def test_that_a_short_time_has_a_unit_that_suits_it(seconds, text):
 
 
 def test_that_a_time_of_any_length_has_digits_that_mean_something():
-    assert [wording.spent(each) for each in (0.0, 0.0382, 0.951, 75.0)] == ["0.0 s", "38.2 ms", "1.0 s", "1:15"]
+    assert [wording.spent(each) for each in (0.0, 0.0382, 0.951, 75.0)] == ["0.0 s", "38.2 ms", "1.0 s", "1 min 15 s"]
 
 
 @pytest.mark.parametrize(
@@ -82,3 +87,8 @@ def test_that_a_time_of_any_length_has_digits_that_mean_something():
 )
 def test_that_an_energy_is_told_in_watt_hours_too(joules, text):
     assert wording.energy(joules) == text
+
+
+@given(st.floats(9.95, 1e6))
+def test_that_a_time_reads_the_same_in_the_window_in_the_terminal_and_in_the_report(seconds: float) -> None:
+    assert wording.duration(seconds) == units.duration(seconds)

@@ -15,7 +15,7 @@ Index = QModelIndex | QPersistentModelIndex
 IS_FIELD_ROLE = Qt.ItemDataRole.UserRole + 1
 IS_BEST_ROLE = Qt.ItemDataRole.UserRole + 2
 COLOUR_ROLE = Qt.ItemDataRole.UserRole + 3
-MARK = "▲"
+MARK = "★"
 _ROOT = QModelIndex()
 _TEXT = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole)
 
