@@ -19,7 +19,7 @@ from gpu_studio.runs.failures import kernel
 from gpu_studio.runs.failures.explanation import DMESG, SMALLER, Explanation
 from gpu_studio.runs.failures.failure_mends import against_want_of_memory
 from gpu_studio.runs.failures.failure_texts import layer_of, refusal_in
-from gpu_studio.runs.failures.full_disk import ADVICE
+from gpu_studio.runs.failures.full_disk import advice_for
 from gpu_studio.runs.failures.lost_device import lost_device_in
 from gpu_studio.runs.files import last_lines_if_any
 from gpu_studio.runs.reading.lines import LineTail
@@ -32,7 +32,7 @@ _RECENT_SECONDS = 600.0
 def told_no_more(run: RunDirectory) -> Explanation | None:
     """The trainer came to its end, but the disk did not take its last events."""
     words = lock.last_words(run.lock_file)
-    return Explanation(f"The trainer has ended. {words}", ADVICE) if words else None
+    return Explanation(f"The trainer has ended. {words}", (advice_for(words),)) if words else None
 
 
 def own_code(run: RunDirectory, exit_code: int | None) -> Explanation | None:

@@ -10,7 +10,9 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 """Room may come back: somebody can delete something."""
 LASTING = (errno.EROFS, errno.EFBIG, errno.EDQUOT)
 """No room comes by waiting: the disk is read-only, or a limit set for this user or process is reached."""
-ADVICE = ("Make room on the disk that holds the runs folder, or choose another with --runs-dir. Look with: df -h",)
+_ROOM = "Make room on the disk that holds the runs folder, or choose another with --runs-dir. Look with: df -h"
+_WRITABLE = "Have the disk that holds the runs folder mounted for writing, or choose another with --runs-dir."
+_UNLIMITED = "Take away the limit on the size of files, in the shell that starts the run: ulimit -f unlimited"
 LEAST_ROOM = 64 * 1024
 """Bytes: with less than this a disk is as good as full."""
 _WORDS = tuple(os.strerror(number) for number in FULL)
@@ -25,6 +27,12 @@ def refusal_of_disk(error: BaseException) -> str:
         return os.strerror(error.errno) if error.errno in (*FULL, *LASTING) else ""
     text = str(error)
     return next((words for words in _WORDS if words in text), "")
+
+
+def advice_for(words: str) -> str:
+    """What to do about a disk that refused with these words of the system's, or with a sentence that holds them."""
+    others = {errno.EROFS: _WRITABLE, errno.EFBIG: _UNLIMITED}
+    return next((advice for number, advice in others.items() if os.strerror(number) in words), _ROOM)
 
 
 def has_no_room(folder: Path) -> bool:

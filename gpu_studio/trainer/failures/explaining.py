@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from gpu_studio.runs.events import Failed
 from gpu_studio.runs.failures.failure_texts import NO_ROOM_TO_LOAD, ROOM_TO_LOAD
-from gpu_studio.runs.failures.full_disk import ADVICE, refusal_of_disk
+from gpu_studio.runs.failures.full_disk import advice_for, refusal_of_disk
 from gpu_studio.runs.failures.lost_device import lost_device_in
 from gpu_studio.trainer.errors import NotFiniteError, TrainerError, UserCodeError
 from gpu_studio.trainer.failures.device_lost import device_lost
@@ -42,7 +42,7 @@ def explain(error: BaseException, scene: Scene | None = None) -> Failed:
         return device_lost(error, lost, scene, trace)
     if refusal := refusal_of_disk(error):
         message = f"A disk took no more ({refusal}): {_first_line(error)}"
-        return Failed(message=message, suggestions=list(ADVICE), traceback=trace, kind="disk")
+        return Failed(message=message, suggestions=[advice_for(refusal)], traceback=trace, kind="disk")
     kind, message, suggestions = _plain(error)
     return Failed(message=message, suggestions=list(suggestions), traceback=trace, kind=kind)
 

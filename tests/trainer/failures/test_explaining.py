@@ -156,12 +156,16 @@ def test_that_a_full_disk_is_never_told_as_a_device_without_memory() -> None:
     assert "df -h" in failed.suggestions[0]
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG])
-def test_that_what_a_disk_refuses_names_the_disk(number: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [(errno.ENOSPC, "df -h"), (errno.EDQUOT, "df -h"), (errno.EROFS, "mounted"), (errno.EFBIG, "ulimit -f")],
+)
+def test_that_what_a_disk_refuses_names_the_disk_and_the_way_out(number: int, advice: str) -> None:
     failed = explain(OSError(number, os.strerror(number), "/runs/x/file"))
     assert failed.kind == "disk"
     assert os.strerror(number) in failed.message
     assert "/runs/x/file" in failed.message
+    assert advice in failed.suggestions[0]
 
 
 @pytest.mark.parametrize("error", [MemoryError(), OSError(28, "No space left on device"), KeyError("x"), ValueError()])
