@@ -19,6 +19,7 @@ from gpu_studio import plan
 from gpu_studio.regular_files import open_regular, opened
 from gpu_studio.runs.checkpoints import STATE_FILE, WEIGHTS_FILE
 from gpu_studio.runs.events import Checkpoint, Event, Warned
+from gpu_studio.runs.failures.full_disk import advice_for
 from gpu_studio.runs.files import read_json
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.monitors import Monitor
@@ -87,7 +88,7 @@ class Checkpoints:
         try:
             self._tell(self._written(snapshot))
         except OSError as error:
-            advice = "Make room on the disk that holds the runs folder; the next checkpoint is tried again."
+            advice = f"The next checkpoint is tried again. {advice_for(str(error))}"
             self._tell(
                 Warned(message=f"The checkpoint {snapshot.name} could not be written: {error}.", suggestion=advice)
             )
