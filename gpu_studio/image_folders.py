@@ -1,4 +1,4 @@
-"""A folder of images: a folder for each class in it, or `train/` and perhaps `test/` with the folders of the classes.
+"""A folder of images: a folder for each class in it, or `train/` with these, and perhaps `val/` and `test/` beside it.
 
 What Keras' `image_dataset_from_directory` takes. Looked at are names alone, and never all of a class' images, so that
 the window may ask as often as it likes. Which images there are, and whether they can be read, the trainer finds out.
@@ -7,7 +7,7 @@ the window may ask as often as it likes. Which images there are, and whether the
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,8 @@ from gpu_studio.plan.problems import listed, printable
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png")
 """What the names of images end in, in small letters: the kinds that `tf.io.decode_image` reads."""
 TRAIN, TEST = "train", "test"
+VALIDATION = ("val", "valid", "validation")
+"""What the folder of a validation split is called."""
 MOST_FOLDERS = 5000
 """So many folders are looked at for changes: a question waits for that."""
 _NAMED = 3
@@ -35,27 +37,27 @@ class ImageFolderError(Exception):
 class Layout:
     """The classes by name, in their order, and where the folders of the classes are.
 
-    `test` is None where there is no test split; its folder may lack classes.
+    `test` and `validation` are None where there is no such split; their folders may lack classes.
     """
 
     classes: tuple[str, ...]
     train: Path
     test: Path | None = None
+    validation: Path | None = None
 
 
 def layout_of(folder: Path) -> Layout:
     """The classes in `folder`, in alphabetical order. Raises ImageFolderError, and OSError if it cannot be listed."""
     names = folder_names(folder)
-    train = _called(TRAIN, names)
+    train = _called((TRAIN,), names)
     if train is None or not _is_split(folder / train):
         return Layout(_classes(folder, names), folder)
-    test = _called(TEST, names)
-    _refuse_others(names, train, test)
+    further = {"test": _called((TEST,), names), "validation": _called(VALIDATION, names)}
+    _refuse_others(names, train, further.values())
     classes = _classes(folder / train, folder_names(folder / train), f"{train}/")
-    if test is None:
-        return Layout(classes, folder / train)
-    _refuse_new_classes(folder_names(folder / test), classes, train, test)
-    return Layout(classes, folder / train, folder / test)
+    for split in filter(None, further.values()):
+        _refuse_new_classes(folder_names(folder / split), classes, train, split)
+    return Layout(classes, folder / train, **{kind: folder / split for kind, split in further.items() if split})
 
 
 def folder_names(folder: Path) -> list[str]:
@@ -82,14 +84,14 @@ def _below(folder: Path) -> Iterator[Path]:
         inner = [folder / name for name in folder_names(folder)]
         yield from inner
         for split in inner:
-            if split.name.casefold() in (TRAIN, TEST):
+            if split.name.casefold() in (TRAIN, TEST, *VALIDATION):
                 yield from (split / name for name in folder_names(split))
     except (OSError, ValueError):  # not there, not allowed, or no path at all: whoever reads it says so
         return
 
 
-def _called(wanted: str, names: list[str]) -> str | None:
-    return next((name for name in names if name.casefold() == wanted), None)
+def _called(wanted: tuple[str, ...], names: list[str]) -> str | None:
+    return next((name for name in names if name.casefold() in wanted), None)
 
 
 def _is_split(folder: Path) -> bool:
@@ -114,13 +116,12 @@ def _classes(folder: Path, names: list[str], within: str = "") -> tuple[str, ...
     return tuple(names)
 
 
-def _refuse_others(names: list[str], train: str, test: str | None) -> None:
-    others = [name for name in names if name not in (train, test)]
+def _refuse_others(names: list[str], train: str, further: Iterable[str | None]) -> None:
+    others = [name for name in names if name not in (train, *further)]
     if others:
         raise ImageFolderError(
             f"holds {_some(others)} beside {train}, which is read as the training images",
-            f"only {TRAIN} and {TEST} can stand beside each other; validation images are cut from the training ones by "
-            "data.validation_fraction, so move or rename what is left",
+            f"only {TRAIN}, {listed(VALIDATION, 'or')}, and {TEST} can stand side by side: move or rename the rest",
         )
 
 

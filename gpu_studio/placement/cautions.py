@@ -9,7 +9,7 @@ from itertools import islice
 
 from gpu_studio.placement.memory import DeviceMemory, predict
 from gpu_studio.placement.plan_facts import PlanFacts
-from gpu_studio.placement.sample_cautions import faint_bytes, own_ways
+from gpu_studio.placement.sample_cautions import faint_bytes, lacking_classes, own_ways
 from gpu_studio.placement.work_words import flops_in_words
 from gpu_studio.plan import MIB, Machine, Plan, logical_devices, replica_count
 from gpu_studio.plan.card_memory import by_room, now_mib
@@ -40,6 +40,7 @@ def cautions_with(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[Cauti
 def _all(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
     yield from own_ways(plan, facts)
     yield from faint_bytes(plan, facts)
+    yield from lacking_classes(plan, facts)
     if plan.training.batch_size > 0:
         yield from too_much_memory(plan, machine, facts)
         yield from few_samples(plan, machine, facts)

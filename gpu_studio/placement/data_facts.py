@@ -33,7 +33,8 @@ class DataFacts:
     sample is a row of tokens, and None where it is measured. `bytes` is what all splits take in host memory. Where the
     data are not `here`, the first run downloads them, and there is no preview. `class_names` are those of the first
     classes, at most PREVIEWED, where classes have names. A model gets numbers from `lowest` to `highest` of the samples
-    that were looked at, both 0 where none was; `pixels` are bytes that were divided by 255 for that.
+    that were looked at, both 0 where none was; `pixels` are bytes that were divided by 255 for that. `notes` are
+    sentences that a person should know of the splits, which are made as the plan's `split` says.
     """
 
     name: str
@@ -54,6 +55,8 @@ class DataFacts:
     lowest: float = 0.0
     highest: float = 0.0
     pixels: bool = False
+    split: str = "random"
+    notes: tuple[str, ...] = ()
 
     @property
     def samples(self) -> int:

@@ -33,6 +33,15 @@ def faint_bytes(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
         yield Caution("faint bytes", text, why, _as_they_are(plan, facts))
 
 
+def lacking_classes(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
+    """Splits without samples of classes that others have."""
+    data = facts.data
+    mend = changing("Split by class", "data", split="stratified", groups=None) if plan.data.split == "random" else None
+    for sentence in data.notes if data is not None and data.split == plan.data.split else ():
+        what, _, means = sentence.partition(". ")
+        yield Caution("lacking classes", f"{what}.", means, mend)
+
+
 def _as_they_are(plan: Plan, facts: PlanFacts) -> Mend | None:
     """The mend that gives a model bytes as they are, where the plan has a say about them."""
     if facts.data is None or not facts.data.pixels or not (plan.data.file or plan.data.folder):

@@ -13,6 +13,7 @@ from gpu_studio.plan.machine import Machine
 from gpu_studio.plan.mending import Caution, Mend, changing
 from gpu_studio.plan.problems import listed
 from gpu_studio.plan.rules.distribution_rules import SPREADING
+from gpu_studio.plan.splitting import may_validate
 from gpu_studio.plan.validation import validate
 from gpu_studio.plan.values import Carve, Plan
 
@@ -144,7 +145,7 @@ def judged_by_training(plan: Plan, _machine: Machine) -> Iterator[Caution]:
     """A best checkpoint chosen by what is not measured."""
     checkpoint = plan.training.checkpoint
     saves = checkpoint.every_epochs > 0
-    if saves and plan.data.validation_fraction == 0 and checkpoint.monitor.startswith("val_"):
+    if saves and not may_validate(plan) and checkpoint.monitor.startswith("val_"):
         instead = checkpoint.monitor.removeprefix("val_")
         text = f"The best checkpoint is judged by {instead}, not by {checkpoint.monitor}."
         why = "Nothing is validated while data.validation_fraction is 0."

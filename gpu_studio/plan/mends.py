@@ -92,6 +92,8 @@ WAYS: tuple[tuple[str, Way], ...] = (
     ("model.options", source_ways.model_option),
     ("data.name", source_ways.data_name),
     ("data.options", source_ways.data_option),
+    ("data.split", source_ways.split),
+    ("data.groups", source_ways.groups),
     ("training.batch_size", training_ways.batch),
     ("training.options", training_ways.optimizer_option),
     ("training.optimizer", training_ways.optimizer),

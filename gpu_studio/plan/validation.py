@@ -7,7 +7,14 @@ from collections.abc import Callable, Collection, Iterator
 
 from gpu_studio.plan.machine import Machine
 from gpu_studio.plan.problems import Problem
-from gpu_studio.plan.rules import device_rules, distribution_rules, placed_rules, source_rules, training_rules
+from gpu_studio.plan.rules import (
+    device_rules,
+    distribution_rules,
+    placed_rules,
+    source_rules,
+    split_rules,
+    training_rules,
+)
 from gpu_studio.plan.values import VERSION, Plan
 
 Rule = Callable[[Plan, Machine | None], Iterator[Problem]]
@@ -40,6 +47,8 @@ RULES: tuple[tuple[frozenset[str], Rule], ...] = tuple(
         ("data", _alone(source_rules.data_source)),
         ("data", _alone(source_rules.fractions)),
         ("data", source_rules.synthetic_fits),
+        ("data", _alone(split_rules.split_suits)),
+        ("data", _alone(split_rules.groups_named)),
         ("model data", _alone(source_rules.model_meets_data)),
         ("training", _alone(training_rules.numbers)),
         ("training", _alone(training_rules.optimizer)),

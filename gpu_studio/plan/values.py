@@ -13,6 +13,7 @@ from typing import Any, Literal
 VERSION = 1
 
 BatchScope = Literal["global", "replica"]
+DataSplit = Literal["random", "stratified", "ordered", "grouped"]
 Options = Mapping[str, Any]
 
 STRATEGIES = (
@@ -74,7 +75,9 @@ class Data:
     """The data: exactly one of a built-in `name`, an `.npz` `file`, an image `folder`, or a `python` function.
 
     Fractions are of the samples left for training: `test_fraction` is cut off first and only where the data brings
-    no test split of its own, then `validation_fraction`.
+    no test split of its own, then `validation_fraction`, likewise. `split` says how: "random"; "stratified", so that
+    each class has its share everywhere; "ordered", the last samples for testing and those before them for validation;
+    or "grouped", where no group is in two splits. The group of each sample is in the array `groups` (None: "groups").
     """
 
     name: str | None = None
@@ -82,6 +85,8 @@ class Data:
     folder: str | None = None
     python: str | None = None
     options: Options = field(default_factory=dict)
+    split: DataSplit = "random"
+    groups: str | None = None
     validation_fraction: float = 0.1
     test_fraction: float = 0.1
 

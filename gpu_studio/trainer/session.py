@@ -12,11 +12,12 @@ import numpy as np
 import tensorflow as tf
 
 from gpu_studio.plan import Placed, Plan
+from gpu_studio.plan.monitors import VALIDATION
 from gpu_studio.runs import events
 from gpu_studio.trainer import batches, devices, keras_objects, memory, precision, strategies, telemetry, user_code
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset, Split, load_data
-from gpu_studio.trainer.errors import TrainerError
+from gpu_studio.trainer.errors import PlanRefused, TrainerError
 from gpu_studio.trainer.meters import Meters
 from gpu_studio.trainer.models import build_model
 from gpu_studio.trainer.models.notes import name_of, notes_on
@@ -59,6 +60,7 @@ class Session:
             "samples_per_epoch": self.cut.samples,
             "seed": self.plan.training.seed,
             "data": self.dataset.name,
+            "split": None if self.plan.data.split == "random" else self.plan.data.split,
             "data_code": user_code.digest_of_part(self.plan, "data"),
         }
 
@@ -102,6 +104,9 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
     if plan.data.folder:
         tell(events.Log(message=f"Reading the images in {plan.data.folder}."))  # of many it takes minutes
     dataset = load_data(plan.data, plan.training.seed, base)
+    _refuse_unmeasured(plan, dataset)
+    for sentence in dataset.notes:
+        tell(events.Warned(message=sentence))
     cut = _cut(plan, dataset, spread)
     with spread.strategy.scope():
         model = build_model(plan.model, dataset, base, plan.training.seed)
@@ -134,6 +139,17 @@ def _placed(plan: Plan, spread: strategies.Spread, model: Any) -> PlacedModel | 
     if spread.name != "placed":
         return None
     return place(model, plan.distribution.placed or Placed(), spread.known, spread.replicas[0])
+
+
+def _refuse_unmeasured(plan: Plan, dataset: Dataset) -> None:
+    """Raises PlanRefused if early stopping watches validation samples that the data turn out not to have."""
+    rule = plan.training.early_stopping
+    if rule is not None and dataset.validation is None and rule.monitor.startswith(VALIDATION):
+        raise PlanRefused(
+            f"training.early_stopping.monitor is {rule.monitor}, but nothing is validated: {dataset.name} brings no "
+            "validation samples, and data.validation_fraction is 0.",
+            ["Set data.validation_fraction above 0.", f"Or monitor {rule.monitor.removeprefix(VALIDATION)}."],
+        )
 
 
 def _cut(plan: Plan, dataset: Dataset, spread: strategies.Spread) -> Cut:

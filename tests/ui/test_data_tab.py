@@ -9,6 +9,7 @@ from edited_part import DIGITS, FOUR_CORES, GRAPH, KNOWN, Held, Told, click, in_
 from hypothesis import given
 from hypothesis import strategies as st
 from plan_samples import a_plan
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QFileDialog, QWidget
 
@@ -210,3 +211,24 @@ def test_that_a_grid_takes_the_rows_that_its_width_asks_for(qtbot, theme) -> Non
     assert grid.heightForWidth(12 * (PICTURE + 8)) * 4 == grid.heightForWidth(3 * (PICTURE + 8)) > 0
     grid.resize(300, 400)
     assert not grid.grab().toImage().isNull()
+
+
+def test_that_how_samples_are_kept_aside_is_chosen(tab, held, qtbot) -> None:
+    form = tab.fractions
+    held.show(replace(a_plan(), data=Data(file="own.npz")))
+    assert not form.groups.isVisible()
+    form.split.control.setFocus()
+    for _ in range(3):
+        qtbot.keyClick(form.split.control, Qt.Key.Key_Down)
+    assert held.plan.data.split == "grouped"
+    assert held.changes[-1].label == "change chosen"
+    assert form.split.hint.text().startswith("Whole groups")
+    type_in(qtbot, form.groups.control, "patient")
+    assert held.plan.data == Data(file="own.npz", split="grouped", groups="patient")
+    click(qtbot, form.split.back)
+    assert held.plan.data == Data(file="own.npz")
+
+
+def test_that_a_way_that_the_data_cannot_be_split_in_is_told_where_it_is_chosen(tab, held) -> None:
+    held.show(replace(a_plan(), data=Data("digits", split="grouped")))
+    assert "only an .npz file or a Python function says" in tab.fractions.split.problem.text()

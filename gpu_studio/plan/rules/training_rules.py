@@ -18,6 +18,7 @@ from gpu_studio.plan.limits import CHECKPOINT_LIMITS, EARLY_STOPPING_LIMITS, TRA
 from gpu_studio.plan.options import Option
 from gpu_studio.plan.problems import Problem, choose_one, listed, shown
 from gpu_studio.plan.rules.number_rules import bounded
+from gpu_studio.plan.splitting import may_validate
 from gpu_studio.plan.values import Checkpoint, Named, Plan
 
 CLIPPING = ("clipnorm", "clipvalue", "global_clipnorm")
@@ -116,7 +117,7 @@ def measured(plan: Plan) -> tuple[str, ...]:
     names = ["loss"]
     for metric in plan.training.metrics:
         names += _results(metric, plan)
-    validated = [f"val_{each}" for each in names] if plan.data.validation_fraction > 0 else []
+    validated = [f"val_{each}" for each in names] if may_validate(plan) else []
     return tuple(dict.fromkeys([*validated, *names]))
 
 
@@ -133,7 +134,7 @@ def _monitor(field: str, monitor: str, plan: Plan) -> Iterator[Problem]:
     if monitor in names:
         return
     advice = choose_one(monitor, names)
-    if monitor.startswith("val_") and plan.data.validation_fraction == 0:
+    if monitor.startswith("val_") and not may_validate(plan):
         advice = f"nothing is validated while data.validation_fraction is 0: raise it, or choose {listed(names, 'or')}"
     yield Problem(field, shown(monitor), advice)
 

@@ -38,6 +38,17 @@ def data_option(problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Men
     yield changing(leave_out(problem), "data", options=left(problem, plan.data.options))
 
 
+def split(_problem: Problem, _plan: Plan, _machine: Machine) -> Iterator[Mend]:
+    """Draw the samples at random."""
+    yield changing("Split at random", "data", split="random", groups=None)
+
+
+def groups(problem: Problem, _plan: Plan, _machine: Machine) -> Iterator[Mend]:
+    """Split by the groups, or leave them out."""
+    yield changing("Split by group", "data", split="grouped")
+    yield changing(leave_out(problem), "data", groups=None)
+
+
 def _likely(name: str | None, known: Iterable[str]) -> list[str]:
     names = list(known)
     close = nearest(name, names) if name else None

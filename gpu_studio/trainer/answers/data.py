@@ -47,7 +47,8 @@ def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict
     progress("reading the data")
     cache._download = _no_download  # type: ignore[assignment]  # noqa: SLF001 (this process only looks)
     try:
-        return encoded(PlanFacts(data=_looked_at(plan.data, plan.training.seed))), True
+        facts = replace(_looked_at(plan.data, plan.training.seed), split=plan.data.split)
+        return encoded(PlanFacts(data=facts)), True
     except TrainerError as error:
         if isinstance(error.__cause__, NotHereError):
             return encoded(PlanFacts(data=announced(plan.data))), False
@@ -99,6 +100,7 @@ def facts_of(dataset: Dataset) -> DataFacts:
         lowest=lowest,
         highest=highest,
         pixels=train.pixels,
+        notes=dataset.notes,
     )
 
 

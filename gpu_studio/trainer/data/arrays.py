@@ -36,16 +36,27 @@ def split_of(source: str, x_name: str, x: Array, y_name: str, y: Array) -> Split
     return Split(samples(source, x_name, x), targets(source, y_name, y))
 
 
-def test_split_of(source: str, x: Array, y: Array, whole: Split) -> Split:
-    """The same of the arrays x_test and y_test, which must be as those of `whole`, the training split."""
-    test = split_of(source, "x_test", x, "y_test", y)
-    for part, one, other in zip("xy", _given(whole), _given(test), strict=True):
+def further_split_of(source: str, part: str, x: Array, y: Array, whole: Split) -> Split:
+    """The same of the arrays x_test and y_test, if `part` is "test", which must be as those of `whole`."""
+    further = split_of(source, f"x_{part}", x, f"y_{part}", y)
+    for letter, one, other in zip("xy", _given(whole), _given(further), strict=True):
         if one != other:
             raise DataError(
-                f"{source}: a sample of {part}_train is {one}, but one of {part}_test is {other}.",
-                ["Prepare the training and the test samples in the same way."],
+                f"{source}: a sample of {letter}_train is {one}, but one of {letter}_{part} is {other}.",
+                ["Prepare the samples of all splits in the same way."],
             )
-    return test
+    return further
+
+
+def groups_of(source: str, name: str, groups: Array, whole: Split) -> Array:
+    """The group of each sample of `whole`: a number or a text. Raises DataError where there is not one for each."""
+    if groups.shape not in ((len(whole),), (len(whole), 1)) or groups.dtype.kind not in "biufSU":
+        raise DataError(
+            f"{source}: {name} is {groups.dtype} of shape {groups.shape}, but there must be one group for each of the "
+            f"{len(whole):,} samples.",
+            [f"Give {name} the shape ({len(whole)},): a number or a text, the same for all samples of one group."],
+        )
+    return groups.reshape(-1)
 
 
 def _given(split: Split) -> tuple[str, str]:

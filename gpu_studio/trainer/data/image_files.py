@@ -31,11 +31,15 @@ class ImageFiles:
 
 @dataclass(frozen=True, slots=True)
 class ImageFolder:
-    """What is in a folder: the classes by name, the files to train on, and those to test on if it brings them."""
+    """What is in a folder: the classes by name, the files to train on, and those of further splits that it brings."""
 
     classes: tuple[str, ...]
     train: ImageFiles
     test: ImageFiles | None
+    validation: ImageFiles | None = None
+
+    def __len__(self) -> int:
+        return sum(len(files) for files in (self.train, self.test, self.validation) if files is not None)
 
 
 def images_in(folder: Path) -> ImageFolder:
@@ -44,7 +48,8 @@ def images_in(folder: Path) -> ImageFolder:
         if not folder.is_dir():
             raise _missing(folder)
         layout = layout_of(folder)
-        return ImageFolder(layout.classes, _training(layout), _test(layout))
+        test, validation = _further(layout, layout.test), _further(layout, layout.validation)
+        return ImageFolder(layout.classes, _training(layout), test, validation)
     except ImageFolderError as error:
         raise DataError(f"{folder} {error.what}.", [f"{error.advice[0].upper()}{error.advice[1:]}."]) from error
     except OSError as error:
@@ -70,16 +75,16 @@ def _training(layout: Layout) -> ImageFiles:
     return _joined(found)
 
 
-def _test(layout: Layout) -> ImageFiles | None:
-    """A class may have no test images, and need not even have a folder for them."""
-    if layout.test is None:
+def _further(layout: Layout, folder: Path | None) -> ImageFiles | None:
+    """A class may have no images in a further split, and need not even have a folder for them."""
+    if folder is None:
         return None
-    there = set(folder_names(layout.test))
-    found = [_images_of(layout.test / name) if name in there else [] for name in layout.classes]
+    there = set(folder_names(folder))
+    found = [_images_of(folder / name) if name in there else [] for name in layout.classes]
     if not any(found):
         raise DataError(
-            f"{layout.test} holds no images in folders of the classes.",
-            ["Put test images into folders named as the classes are, or take the folder away."],
+            f"{folder} holds no images in folders of the classes.",
+            ["Put images into folders named as the classes are, or take the folder away."],
         )
     return _joined(found)
 

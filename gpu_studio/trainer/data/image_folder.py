@@ -11,11 +11,11 @@ from typing import Any
 from gpu_studio.plan.catalogue import COLOURS, IMAGES
 from gpu_studio.trainer.data.image_files import ImageFiles, ImageFolder, images_in
 from gpu_studio.trainer.data.room import check_room, free_bytes
-from gpu_studio.trainer.data.values import Split
+from gpu_studio.trainer.data.values import Source, Split
 
 
-def read_folder(folder: Path, options: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[Split, Split | None]]:
-    """The classes of the images in `folder` by name, its samples, and its test split if it brings one.
+def read_folder(folder: Path, options: Mapping[str, Any]) -> Source:
+    """The images in `folder`, with the splits that it brings, and the classes by name.
 
     Samples are in the order of their classes, then of their files' names: x uint8, y int32. Raises DataError
     for a folder that gives no classes, an image that cannot be read, and images that do not fit into the memory, which
@@ -24,7 +24,8 @@ def read_folder(folder: Path, options: Mapping[str, Any]) -> tuple[tuple[str, ..
     found, shape = images_in(folder), sample_shape(options)
     check_room_for(found, shape, free_bytes())
     test = _split(found.test, shape) if found.test is not None else None
-    return class_names(found), (_split(found.train, shape), test)
+    validation = _split(found.validation, shape) if found.validation is not None else None
+    return Source(_split(found.train, shape), validation, test, class_names=class_names(found))
 
 
 def sample_shape(options: Mapping[str, Any]) -> tuple[int, int, int]:
@@ -41,10 +42,9 @@ def class_names(found: ImageFolder) -> tuple[str, ...]:
 
 def check_room_for(found: ImageFolder, shape: tuple[int, int, int], free: int) -> None:
     """Raises DataError if the images take more than `free` bytes."""
-    count = len(found.train) + (len(found.test) if found.test is not None else 0)
     check_room(
-        f"The {count:,} images of {' × '.join(map(str, shape))} bytes",
-        count * math.prod(shape),
+        f"The {len(found):,} images of {' × '.join(map(str, shape))} bytes",
+        len(found) * math.prod(shape),
         free,
         [
             "Make data.options.size smaller: half the height and width take a quarter of it.",

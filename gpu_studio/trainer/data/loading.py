@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from gpu_studio.plan.catalogue import DATA, scale_of
+from gpu_studio.plan.splitting import GROUPS
 from gpu_studio.plan.values import Data
 from gpu_studio.trainer.data.cifar import cifar10
 from gpu_studio.trainer.data.digits import digits
 from gpu_studio.trainer.data.image_folder import read_folder
+from gpu_studio.trainer.data.missing_classes import missing_classes
 from gpu_studio.trainer.data.mnist import fashion_mnist, mnist
 from gpu_studio.trainer.data.npz import read_npz
 from gpu_studio.trainer.data.python_data import python_data
 from gpu_studio.trainer.data.splits import cut
 from gpu_studio.trainer.data.synthetic import regression, synthetic
-from gpu_studio.trainer.data.values import Dataset, Split
+from gpu_studio.trainer.data.values import Dataset, Source, Split, Task
 from gpu_studio.trainer.errors import DataError
 
-Sources = tuple[Split, Split | None]
-
-_BUILT_IN: dict[str, Callable[..., Sources]] = {
-    "digits": lambda: (digits(), None),
-    "mnist": mnist,
-    "fashion_mnist": fashion_mnist,
-    "cifar10": cifar10,
-    "synthetic": lambda **options: (synthetic(**options), None),
-    "regression": lambda **options: (regression(**options), None),
+_BUILT_IN: dict[str, Callable[..., Source]] = {
+    "digits": lambda: Source(digits()),
+    "mnist": lambda: _with_test(mnist()),
+    "fashion_mnist": lambda: _with_test(fashion_mnist()),
+    "cifar10": lambda: _with_test(cifar10()),
+    "synthetic": lambda **options: Source(synthetic(**options)),
+    "regression": lambda **options: Source(regression(**options)),
 }
 
 
@@ -39,12 +38,14 @@ def load_data(data: Data, seed: int, base: Path) -> Dataset:
     Raises DataError with what to do if the data cannot be had or are not what training needs.
     """
     refuse_unnamed(data)
-    name, (whole, test), class_names = _source(data, seed, base)
-    training, validation, test = cut(whole, test, data.test_fraction, data.validation_fraction, seed)
-    values = whole.wanted_type == np.float32
+    name, source = _source(data, seed, base)
+    training, validation, test = cut(source, data, seed)
+    values = training.wanted_type == np.float32
     splits = [split for split in (training, validation, test) if split is not None]
     classes = None if values else _classes(data, name, splits)
-    return Dataset(name, training, validation, test, "values" if values else "classes", classes, class_names)
+    notes = () if values else _notes((training, validation, test), data, source)
+    task: Task = "values" if values else "classes"
+    return Dataset(name, training, validation, test, task, classes, source.class_names, notes)
 
 
 def refuse_unnamed(data: Data) -> None:
@@ -54,19 +55,28 @@ def refuse_unnamed(data: Data) -> None:
             raise DataError(f"data.{key} is empty.", [f"Name the {key} that the data are in: data.{key}."])
 
 
-def _source(data: Data, seed: int, base: Path) -> tuple[str, Sources, tuple[str, ...]]:
-    """What the data are called, their samples, and the names of their classes where they have any."""
+def _notes(splits: Sequence[Split | None], data: Data, source: Source) -> tuple[str, ...]:
+    targets = [None if split is None else split.wanted(slice(None)) for split in splits]
+    return tuple(missing_classes(targets, data.split, source.class_names))
+
+
+def _with_test(pair: tuple[Split, Split]) -> Source:
+    return Source(pair[0], test=pair[1])
+
+
+def _source(data: Data, seed: int, base: Path) -> tuple[str, Source]:
+    """What the data are called, and what they bring."""
+    groups = (data.groups or GROUPS) if data.split == "grouped" else None
     if data.file is not None:
         path = base / Path(data.file).expanduser()
-        return path.name, _scaled(read_npz(path), data), ()
+        return path.name, read_npz(path, groups).with_all(scale=scale_of(data))
+    if data.python is not None:
+        return python_data(data.python, data.options, seed, base, groups)
     if data.folder is not None:
         folder = base / Path(data.folder).expanduser()
-        names, sources = read_folder(folder, data.options)
-        return folder.name, _scaled(sources, data), names
-    if data.python is not None:
-        return *python_data(data.python, data.options, seed, base), ()
+        return folder.name, read_folder(folder, data.options).with_all(scale=scale_of(data))
     if data.name in _BUILT_IN:
-        return data.name, _BUILT_IN[data.name](**DATA[data.name].values(data.options)), ()
+        return data.name, _BUILT_IN[data.name](**DATA[data.name].values(data.options))
     unknown = "an empty data part" if data.name is None else f'name = "{data.name}"'
     raise DataError(
         f"GPU Studio reads built-in data, .npz files, folders of images and Python functions, not {unknown}.",
@@ -75,12 +85,6 @@ def _source(data: Data, seed: int, base: Path) -> tuple[str, Sources, tuple[str,
             "Save your own data as an .npz file and name it in data.file, or name a folder of images in data.folder.",
         ],
     )
-
-
-def _scaled(sources: Sources, data: Data) -> Sources:
-    """The samples with what the plan says about bytes."""
-    (whole, test), scale = sources, scale_of(data)
-    return replace(whole, scale=scale), replace(test, scale=scale) if test is not None else None
 
 
 def _classes(data: Data, name: str, splits: list[Split]) -> int:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from gpu_studio.runs.failures.nearest_file import hint
-from gpu_studio.trainer.data.arrays import split_of, test_split_of
 from gpu_studio.trainer.data.mapped_file import MappedFile
+from gpu_studio.trainer.data.named_arrays import NAMES, no_groups, source_of, wanted_names
 from gpu_studio.trainer.data.npz_members import Member, NoArrayError, member_of
 from gpu_studio.trainer.data.room import check_room, free_bytes
-from gpu_studio.trainer.data.values import Array, Split
+from gpu_studio.trainer.data.values import Array, Source
 from gpu_studio.trainer.errors import DataError
 
-_NAMES = "x_train and y_train (with x_test and y_test if there is a test split), or x and y"
 _SMALLER = (
     "Save it with numpy.savez instead of numpy.savez_compressed: arrays that are not compressed stay in the file.",
     "Save images as bytes (uint8), or give fewer samples.",
@@ -25,20 +25,15 @@ _SMALLER = (
 _HOW = "Write it with numpy.savez_compressed(path, x_train=…, y_train=…, x_test=…, y_test=…)."
 
 
-def read_npz(path: Path) -> tuple[Split, Split | None]:
-    """The samples in `path`, and its test split if it brings one.
+def read_npz(path: Path, groups: str | None = None) -> Source:
+    """The samples in `path`, with the splits that it brings, and the group of each where their array is named.
 
-    The file holds `x_train` and `y_train`, and perhaps `x_test` and `y_test`; or `x` and `y`. Raises DataError for
-    a file that is missing, truncated, no `.npz`, pickled, or whose arrays do not go together.
+    The file holds `x_train` and `y_train`, or `x` and `y`; perhaps `x_val` and `y_val`, `x_test` and `y_test`. Raises
+    DataError for a file that is missing, truncated, no `.npz`, pickled, or whose arrays do not go together.
     """
-    found = read_arrays(path, _wanted)
-    arrays = found.arrays
-    x_name, y_name = list(arrays)[:2]
-    whole = replace(split_of(path.name, x_name, arrays[x_name], y_name, arrays[y_name]), file=found.file)
-    if "x_test" not in arrays:
-        return whole, None
-    test = test_split_of(path.name, arrays["x_test"], arrays["y_test"], whole)
-    return whole, replace(test, file=found.file)
+    found = read_arrays(path, partial(_wanted, groups=groups))
+    made = source_of(path.name, found.arrays, groups)
+    return made.with_all(file=found.file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +81,13 @@ def _array(member: Member, file: MappedFile | None, opened: IO[bytes]) -> Array:
     return member.map(file, opened) if file is not None and member.mapped else member.read()
 
 
-def _wanted(path: Path, found: Sequence[str]) -> tuple[str, ...]:
-    known = {"x_train", "y_train", "x_test", "y_test", "x", "y"} & set(found)
-    for names in (("x_train", "y_train"), ("x_train", "y_train", "x_test", "y_test"), ("x", "y")):
-        if known == set(names):
-            return names
-    raise DataError(f"{path.name} holds {', '.join(sorted(found)) or 'nothing'}, but needs {_NAMES}.", [_HOW])
+def _wanted(path: Path, found: Sequence[str], groups: str | None) -> Sequence[str]:
+    names = wanted_names(found, groups)
+    if names is None:
+        raise DataError(f"{path.name} holds {', '.join(sorted(found)) or 'nothing'}, but needs {NAMES}.", [_HOW])
+    if groups is not None and groups not in found:
+        raise no_groups(path.name, found, groups)
+    return names
 
 
 def _no_npz(path: Path) -> DataError:

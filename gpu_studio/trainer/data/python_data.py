@@ -8,39 +8,66 @@ from typing import Any
 
 import numpy as np
 
-from gpu_studio.trainer.data.arrays import split_of, test_split_of
-from gpu_studio.trainer.data.values import Array, Split
+from gpu_studio.trainer.data.named_arrays import no_groups, source_of, wanted_names
+from gpu_studio.trainer.data.values import Array, Source
 from gpu_studio.trainer.errors import DataError, UserCodeError
 from gpu_studio.trainer.user_code import Function, give
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
-_HOW = "Let it return (x, y), or ((x_train, y_train), (x_test, y_test)): arrays of numbers."
+_HOW = (
+    "Let it return (x, y), or ((x_train, y_train), (x_test, y_test)), or a dictionary with the names that "
+    "arrays have in an .npz file: arrays of numbers."
+)
+_PAIRS = {2: ("train", "test"), 3: ("train", "val", "test")}
 
 
-def python_data(text: str, options: Mapping[str, Any], seed: int, base: Path) -> tuple[str, tuple[Split, Split | None]]:
-    """What the function `text` (`data.py:load`) is called, and the samples that it returns, with its test split if any.
+def python_data(
+    text: str, options: Mapping[str, Any], seed: int, base: Path, groups: str | None = None
+) -> tuple[str, Source]:
+    """What the function `text` (`data.py:load`) is called, and the samples that it returns, with its splits if any.
 
-    The function is called with `options`, and with `seed` if it names that. It returns `(x, y)` or
-    `((x, y), (x_test, y_test))`, each what NumPy makes an array of numbers of. Raises UserCodeError for whatever goes
-    wrong in it, and DataError for arrays that do not go together.
+    The function is called with `options`, and with `seed` if it names that. It returns `(x, y)`, a pair for each of
+    training and testing, or one for each of training, validation and testing; or all of that by the names that arrays
+    have in an `.npz` file. Each is what NumPy makes an array of numbers of. Raises UserCodeError for whatever goes
+    wrong in the function, and DataError for arrays that do not go together.
     """
     function, found = give("data", text, options, {"seed": seed}, base)
-    pair = _pair(function, found)
-    _refuse_several(function, *pair)
-    if not any(isinstance(part, tuple) and len(part) == 2 for part in pair):
-        return function.name, (_split(function, ("x", "y"), pair), None)
-    train, test = (_pair(function, part) for part in pair)
-    whole = _split(function, ("x_train", "y_train"), train)
-    return function.name, (whole, test_split_of(function.name, *_arrays(function, ("x_test", "y_test"), test), whole))
+    named = found if isinstance(found, Mapping) else _named(function, found)
+    names = wanted_names([name for name in named if isinstance(name, str)], groups)
+    if names is None:
+        raise _not_samples(function, found)
+    if groups is not None and groups not in named:
+        raise no_groups(function.name, [str(name) for name in named], groups)
+    arrays = {name: _array(function, name, named[name]) for name in names}
+    return function.name, source_of(function.name, arrays, groups)
 
 
-def _pair(function: Function, found: Any) -> tuple[Any, Any]:
-    if not isinstance(found, tuple | list) or len(found) != 2:
-        raise UserCodeError(
-            f"{function.name} returned {_shape_in_words(found)} where samples and targets are needed.",
-            [_HOW, f"It begins in line {function.line} of {function.file}."],
-        )
-    return found[0], found[1]
+def _named(function: Function, found: Any) -> dict[str, Any]:
+    """What a function returns without names, by the names that it would have in a file."""
+    if _is_pair(found) and not any(isinstance(part, tuple) and _is_pair(part) for part in found):
+        _refuse_several(function, *found)
+        return {"x": found[0], "y": found[1]}
+    if not isinstance(found, tuple | list) or len(found) not in _PAIRS:
+        raise _not_samples(function, found)
+    if len(found) == 2:
+        _refuse_several(function, *found)
+    named: dict[str, Any] = {}
+    for part, pair in zip(_PAIRS[len(found)], found, strict=True):
+        if not _is_pair(pair):
+            raise _not_samples(function, pair if len(found) == 2 else found)
+        named |= {f"x_{part}": pair[0], f"y_{part}": pair[1]}
+    return named
+
+
+def _is_pair(part: Any) -> bool:
+    return isinstance(part, tuple | list) and len(part) == 2
+
+
+def _not_samples(function: Function, found: Any) -> UserCodeError:
+    return UserCodeError(
+        f"{function.name} returned {_shape_in_words(found)} where samples and targets are needed.",
+        [_HOW, f"It begins in line {function.line} of {function.file}."],
+    )
 
 
 def _refuse_several(function: Function, x: Any, y: Any) -> None:
@@ -76,16 +103,6 @@ def _length(value: Any) -> int | None:
 def _shape_in_words(found: Any) -> str:
     many = f" of {len(found)}" if isinstance(found, tuple | list) else ""
     return f"{kind_in_words(found)}{many}"
-
-
-def _split(function: Function, names: tuple[str, str], pair: tuple[Any, Any]) -> Split:
-    x, y = _arrays(function, names, pair)
-    return split_of(function.name, names[0], x, names[1], y)
-
-
-def _arrays(function: Function, names: tuple[str, str], pair: tuple[Any, Any]) -> tuple[Array, Array]:
-    x, y = (_array(function, name, value) for name, value in zip(names, pair, strict=True))
-    return x, y
 
 
 def _array(function: Function, name: str, value: Any) -> Array:

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpu_studio.trainer.data.values import Array, Split
+from gpu_studio.plan.values import Data, DataSplit
+from gpu_studio.trainer.data.split_ways import WAYS, Asked
+from gpu_studio.trainer.data.values import Array, Source, Split
 from gpu_studio.trainer.errors import DataError
-
-# Keeps the permutation apart from every other use of the plan's seed.
-_PURPOSE = 0x5B117
 
 
 def held_out(samples: int, fraction: float) -> int:
@@ -18,30 +17,50 @@ def held_out(samples: int, fraction: float) -> int:
     return max(1, round(samples * fraction)) if fraction > 0 else 0
 
 
-def split_indices(samples: int, test_fraction: float, validation_fraction: float, seed: int) -> tuple[Array, ...]:
+def split_indices(
+    samples: int,
+    test_fraction: float,
+    validation_fraction: float,
+    seed: int,
+    split: DataSplit = "random",
+    classes: Array | None = None,
+    groups: Array | None = None,
+) -> tuple[Array, ...]:
     """The indices of the training, the validation and the test samples, each in increasing order.
 
     The test samples are cut off first; the validation samples are a fraction of what is left. A fraction of 0
-    leaves its split empty. Raises DataError if no sample would be left to train on.
+    leaves its split empty. `split` needs the class or the group of each sample where it goes by them. Raises DataError
+    if no sample would be left to train on, or none for a split that is asked for.
     """
     test = held_out(samples, test_fraction)
     validation = held_out(samples - test, validation_fraction)
+    asked = Asked(samples, test, validation, seed, classes, groups)
     if samples - test - validation < 1:
         raise _nothing_left(samples, test, validation)
-    order = np.random.Generator(np.random.PCG64([_PURPOSE, seed])).permutation(samples)
-    parts = np.split(order, [test, test + validation])
-    return np.sort(parts[2]), np.sort(parts[1]), np.sort(parts[0])
+    parts = WAYS[split](asked)
+    if any(wanted and not len(part) for part, wanted in zip(parts, (1, validation, test), strict=True)):
+        raise _too_few(split, groups)
+    return tuple(map(np.sort, parts))
 
 
-def cut(
-    whole: Split, test: Split | None, test_fraction: float, validation_fraction: float, seed: int
-) -> tuple[Split, Split | None, Split | None]:
-    """Training, validation and test split of `whole`; a `test` split that the data bring stays as it is."""
-    fraction = 0.0 if test is not None else test_fraction
-    training, validation, held = split_indices(len(whole), fraction, validation_fraction, seed)
+def cut(source: Source, data: Data, seed: int) -> tuple[Split, Split | None, Split | None]:
+    """Training, validation and test split of what data bring; splits of their own stay as they are."""
+    whole = source.train
+    test_fraction = 0.0 if source.test is not None else data.test_fraction
+    validation_fraction = 0.0 if source.validation is not None else data.validation_fraction
+    classes = whole.wanted(slice(None)) if data.split == "stratified" else None
+    if classes is not None and whole.wanted_type == np.float32:
+        raise _no_classes()
+    training, validation, held = split_indices(
+        len(whole), test_fraction, validation_fraction, seed, data.split, classes, source.groups
+    )
     if len(training) == len(whole):
-        return whole, None, test
-    return _take(whole, training), _take_any(whole, validation), test or _take_any(whole, held)
+        return whole, source.validation, source.test
+    return (
+        _take(whole, training),
+        source.validation or _take_any(whole, validation),
+        source.test or _take_any(whole, held),
+    )
 
 
 def _take(split: Split, places: Array) -> Split:
@@ -57,4 +76,22 @@ def _nothing_left(samples: int, test: int, validation: int) -> DataError:
     return DataError(
         f"The data have {samples} samples; {test} for testing and {validation} for validation leave none to train on.",
         ["Make data.test_fraction or data.validation_fraction smaller, or 0.", "Give more samples."],
+    )
+
+
+def _no_classes() -> DataError:
+    return DataError(
+        'data.split is "stratified", but the targets are numbers, and there are no classes to give their shares.',
+        ['Set data.split to "random", or to "ordered" for a time series.', "Save class ids as integers."],
+    )
+
+
+def _too_few(split: DataSplit, groups: Array | None) -> DataError:
+    found = f"{len(np.unique(groups)):,} groups are" if groups is not None else "one sample of each class is"
+    return DataError(
+        f'data.split is "{split}", but {found} too few to give some to every split that is asked for.',
+        [
+            "Set data.test_fraction or data.validation_fraction to 0.",
+            'Or set data.split to "random".',
+        ],
     )

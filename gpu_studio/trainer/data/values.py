@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -18,7 +18,7 @@ _LOOKED_AT = 64
 """Samples that show between which numbers all are."""
 
 
-class Source(Protocol):
+class File(Protocol):
     """A file that arrays stand in while they are used."""
 
     def check(self) -> None:
@@ -38,7 +38,7 @@ class Split:
     x: Array
     y: Array
     rows: Array | None = None
-    file: Source | None = None
+    file: File | None = None
     scale: str = SCALES[0]
 
     def seen(self, places: Any) -> Array:
@@ -106,11 +106,30 @@ def is_whole(array: Array) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """What data bring: samples to train on, perhaps further splits of their own, and the group of each sample (n,).
+
+    `class_names` are empty where the classes have no names.
+    """
+
+    train: Split
+    validation: Split | None = None
+    test: Split | None = None
+    groups: Array | None = None
+    class_names: tuple[str, ...] = ()
+
+    def with_all(self, **changes: Any) -> Source:
+        """The same with these changes of every split."""
+        validation, test = (each and replace(each, **changes) for each in (self.validation, self.test))
+        return replace(self, train=replace(self.train, **changes), validation=validation, test=test)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
     """Everything that a run trains, validates and tests on. A split that the plan leaves out is None.
 
     `classes` is the number of classes (the largest class id + 1); None where `task` is "values". `class_names` are what
-    they are called, empty where they have no names.
+    they are called, empty where they have no names. `notes` are sentences that a person should know of the splits.
     """
 
     name: str
@@ -120,6 +139,7 @@ class Dataset:
     task: Task
     classes: int | None
     class_names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def sample_shape(self) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpu_studio.plan import Data
 from gpu_studio.trainer.data import npz, npz_members
 from gpu_studio.trainer.data.npz import read_npz
 from gpu_studio.trainer.data.room import check_room
@@ -45,7 +46,7 @@ def is_in_file(array: np.ndarray) -> bool:
 @pytest.mark.parametrize("kind", ["u1", "i2", "i8", "f2", "f4", "f8", "?", ">f4", ">i4", "g"])
 def test_that_an_array_stays_in_the_type_in_which_it_came(kind, tmp_path, mapping):
     x = (np.arange(60) % 2).reshape(12, 5).astype(kind)
-    whole, _ = read_npz(stored(tmp_path / "own.npz", x=x, y=IDS))
+    whole = read_npz(stored(tmp_path / "own.npz", x=x, y=IDS)).train
     assert whole.x.dtype == np.dtype(kind)
     assert is_in_file(whole.x)
     np.testing.assert_array_equal(whole.seen(EVERY), x.astype(whole.seen_type))
@@ -53,8 +54,8 @@ def test_that_an_array_stays_in_the_type_in_which_it_came(kind, tmp_path, mappin
 
 def test_that_an_array_that_is_not_compressed_stays_in_its_file_and_a_compressed_one_is_read(tmp_path, mapping):
     np.savez_compressed(tmp_path / "packed.npz", x=IMAGES, y=IDS)
-    packed, _ = read_npz(tmp_path / "packed.npz")
-    mapped, _ = read_npz(stored(tmp_path / "own.npz", x=IMAGES, y=IDS))
+    packed = read_npz(tmp_path / "packed.npz").train
+    mapped = read_npz(stored(tmp_path / "own.npz", x=IMAGES, y=IDS)).train
     assert (is_in_file(mapped.x), is_in_file(packed.x)) == (True, False)
     for whole in (mapped, packed):
         np.testing.assert_array_equal(whole.seen(EVERY), IMAGES / np.float32(255))
@@ -62,7 +63,7 @@ def test_that_an_array_that_is_not_compressed_stays_in_its_file_and_a_compressed
 
 
 def test_that_small_arrays_are_read_so_that_their_file_may_change(tmp_path):
-    whole, _ = read_npz(stored(tmp_path / "own.npz", x=IMAGES, y=IDS))
+    whole = read_npz(stored(tmp_path / "own.npz", x=IMAGES, y=IDS)).train
     assert not is_in_file(whole.x)
     (tmp_path / "own.npz").write_bytes(b"")
     assert len(whole.seen(EVERY)) == 12
@@ -70,7 +71,7 @@ def test_that_small_arrays_are_read_so_that_their_file_may_change(tmp_path):
 
 def test_that_arrays_by_columns_are_read(tmp_path, mapping):
     x = np.asfortranarray(np.arange(60.0).reshape(12, 5))
-    whole, _ = read_npz(stored(tmp_path / "own.npz", x=x, y=IDS))
+    whole = read_npz(stored(tmp_path / "own.npz", x=x, y=IDS)).train
     assert not is_in_file(whole.x)
     np.testing.assert_array_equal(whole.seen(EVERY), x)
 
@@ -78,7 +79,7 @@ def test_that_arrays_by_columns_are_read(tmp_path, mapping):
 @pytest.mark.parametrize("change", ["cut off", "written anew", "touched"])
 def test_that_a_file_that_changes_while_it_is_used_is_told_before_its_numbers_are_touched(change, tmp_path, mapping):
     path = stored(tmp_path / "own.npz", x=IMAGES, y=IDS)
-    training = cut(*read_npz(path), 0.2, 0.2, seed=0)[0]
+    training = cut(read_npz(path), Data(), 0)[0]
     training.seen(EVERY)
     {
         "cut off": lambda: path.open("r+b").truncate(0),
@@ -92,7 +93,7 @@ def test_that_a_file_that_changes_while_it_is_used_is_told_before_its_numbers_ar
 
 def test_that_a_file_that_another_takes_the_place_of_is_read_on(tmp_path, mapping):
     path = stored(tmp_path / "own.npz", x=IMAGES, y=IDS)
-    whole, _ = read_npz(path)
+    whole = read_npz(path).train
     stored(tmp_path / "new.npz", x=IMAGES * 0, y=IDS).replace(path)
     np.testing.assert_array_equal(whole.x, IMAGES)
 
@@ -158,6 +159,6 @@ def test_that_a_damaged_file_is_mapped_rightly_or_refused(tmp_path, mapping, goo
     path = tmp_path / "bent.npz"
     path.write_bytes(bytes(bent[: length or None]))
     with contextlib.suppress(DataError):
-        whole, _ = read_npz(path)
+        whole = read_npz(path).train
         np.testing.assert_array_equal(whole.seen(EVERY), NUMBERS)
         np.testing.assert_array_equal(whole.wanted(EVERY), IDS)

@@ -51,7 +51,8 @@ def refusal(path: Path) -> DataError:
 
 
 def test_that_x_and_y_are_read_as_samples_and_class_ids(written):
-    whole, test = read_npz(written(x=X, y=Y))
+    found = read_npz(written(x=X, y=Y))
+    whole, test = found.train, found.test
     assert test is None
     np.testing.assert_array_equal(whole.seen(slice(None)), X.astype(np.float32))
     assert (whole.seen_type, whole.wanted_type) == (np.float32, np.int32)
@@ -59,13 +60,14 @@ def test_that_x_and_y_are_read_as_samples_and_class_ids(written):
 
 
 def test_that_a_test_split_of_the_file_is_read(written):
-    whole, test = read_npz(written(x_train=X, y_train=Y, x_test=X[:2], y_test=Y[:2], note=np.zeros(3)))
-    assert (len(whole), len(test)) == (6, 2)
+    found = read_npz(written(x_train=X, y_train=Y, x_test=X[:2], y_test=Y[:2], note=np.zeros(3)))
+    assert found.test is not None
+    assert (len(found.train), len(found.test), found.validation) == (6, 2, None)
 
 
 def test_that_bytes_become_images_between_0_and_1_with_a_channel(written):
     grey = np.arange(6 * 9 * 8, dtype=np.uint16).astype(np.uint8).reshape(6, 9, 8)
-    whole, _ = read_npz(written(x=grey, y=Y))
+    whole = read_npz(written(x=grey, y=Y)).train
     seen = whole.seen(slice(None))
     assert (seen.shape, seen.dtype, whole.x.dtype) == ((6, 9, 8, 1), np.float32, np.uint8)
     np.testing.assert_allclose(seen[..., 0] * 255, grey, rtol=1e-6)
@@ -74,7 +76,7 @@ def test_that_bytes_become_images_between_0_and_1_with_a_channel(written):
 @pytest.mark.parametrize("kind", [np.uint8, np.int64])
 def test_that_whole_numbers_in_a_table_are_tokens(kind, written):
     table = np.arange(12).reshape(6, 2)
-    whole, _ = read_npz(written(x=table.astype(kind), y=Y[:, None]))
+    whole = read_npz(written(x=table.astype(kind), y=Y[:, None])).train
     assert (whole.seen_type, whole.y.shape) == (np.int32, (6,))
     np.testing.assert_array_equal(whole.seen(slice(None)), table)
 
@@ -82,13 +84,13 @@ def test_that_whole_numbers_in_a_table_are_tokens(kind, written):
 @pytest.mark.parametrize("shape", [(6, 5, 4), (6, 100, 4), (6, 9, 9, 2)])
 def test_that_bytes_that_are_no_pictures_are_numbers_as_they_are(shape, written):
     numbers = np.full(shape, 200, np.uint8)
-    whole, _ = read_npz(written(x=numbers, y=Y))
+    whole = read_npz(written(x=numbers, y=Y)).train
     assert whole.seen_type == np.float32
     np.testing.assert_array_equal(whole.seen(slice(None)), numbers)
 
 
 def test_that_fractions_as_targets_are_values_of_a_regression(written):
-    whole, _ = read_npz(written(x=X, y=X[:, 0]))
+    whole = read_npz(written(x=X, y=X[:, 0])).train
     assert (whole.wanted_type, whole.y.shape) == (np.float32, (6, 1))
 
 

@@ -9,12 +9,11 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.plan.catalogue import ARRAYS, DATA, IMAGES
-from gpu_studio.plan.limits import DATA_LIMITS
 from gpu_studio.ui.models.plan.data_words import RowsModel, data_lines, meeting
 from gpu_studio.ui.models.plan.plan_facts import FactsReader
 from gpu_studio.ui.models.plan.plan_view import PlanView
 from gpu_studio.ui.pages.plan.facts_bar import FactsBar
-from gpu_studio.ui.pages.plan.form.form import Form
+from gpu_studio.ui.pages.plan.kept_aside_form import KeptAsideForm
 from gpu_studio.ui.pages.plan.lines import Lines
 from gpu_studio.ui.pages.plan.source_form import Source, SourceForm, ask_for_file, ask_for_folder
 from gpu_studio.ui.theme.manager import ThemeManager
@@ -59,10 +58,7 @@ class DataTab(QWidget):
         self._reader: FactsReader | None = None
         self._view: PlanView | None = None
         self.form = SourceForm("data", DATA, SOURCES)
-        self.fractions = Form("Kept aside")
-        for option in DATA_LIMITS:
-            label = option.name.removesuffix("_fraction")
-            self.fractions.add_limited(f"data.{option.name}", option, f"for {label}")
+        self.fractions = KeptAsideForm()
         for form in (self.form, self.fractions):
             form.edited.connect(self.edited)
         self.form.allow_wanted.connect(self._want_consent)
