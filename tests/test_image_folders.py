@@ -56,7 +56,7 @@ def test_that_vehicles_may_be_called_train(tmp_path) -> None:
         (("a.PNG",), "holds images, but no folder for each class: choose the folder above it if this is one class"),
         (("cats/",), "holds a single class, cats: training needs two or more"),
         (("train/a/1.png", "test/a/1.png"), "holds a single class, train/a: "),
-        (("train/a/", "train/b/", "val/a/"), "holds val beside train, which is read as the training images"),
+        (("train/a/", "train/b/", "dev/a/"), "holds dev beside train, which is read as the training images"),
         (("train/a/", "1/", "2/", "3/", "4/", "5/"), "holds 1, 2, 3 and 2 more beside train"),
         (("train/a/", "train/b/", "test/a/", "test/c/"), "holds test/c, of which there is nothing in train: give"),
     ],
@@ -117,3 +117,12 @@ def test_that_a_folder_that_may_not_be_read_is_watched_all_the_same(tmp_path) ->
             layout_of(folder)
     finally:
         folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("name", ["val", "Validation", "valid"])
+def test_that_a_validation_split_may_stand_beside_the_training_one(tmp_path, name) -> None:
+    for folder in ("train/a", "train/b", f"{name}/a", "test/b"):
+        (tmp_path / folder).mkdir(parents=True)
+    found = layout_of(tmp_path)
+    assert (found.classes, found.validation, found.test) == (("a", "b"), tmp_path / name, tmp_path / "test")
+    assert tmp_path / name / "a" in watched_folders(tmp_path)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from gpu_studio.export.data_sets import loading
 from gpu_studio.export.facts import Facts
 from gpu_studio.export.filling import fill
-from gpu_studio.export.literals import literal
-
-# What the trainer's split starts from besides the plan's seed.
-_PURPOSE = 0x5B117
+from gpu_studio.export.splitting import split_head, split_lines
 
 _LOAD = """\
 def load_data():
@@ -19,15 +16,6 @@ def load_data():
 
 
 """
-
-_SPLIT = """\
-# Shuffled by a seed of its own, so that the same samples are held out every time.
-generator = np.random.Generator(np.random.PCG64([$purpose, SEED]))
-order = generator.permutation(len(x))
-$test
-$validation
-parts = np.split(order, $cuts)
-$rows = map(np.sort, parts)"""
 
 _BATCHES = """\
 def batches(split, batch_size, order):
@@ -64,9 +52,10 @@ def data(facts: Facts) -> str:
         _LOAD,
         names=" and ".join(filter(None, [", ".join(names[:-1]), names[-1]])),
         load=load,
-        split=_split(facts),
+        split=split_lines(facts.plan.data.split, _held_out(facts)),
         result=_result(facts),
     )
+    head += split_head(facts.plan.data.split, _held_out(facts))
     return head + whole + fill(_BATCHES, gather=_gather(facts))
 
 
@@ -87,28 +76,8 @@ def split_names(facts: Facts) -> list[str]:
 def _held_out(facts: Facts) -> dict[str, float]:
     data = facts.plan.data
     test = 0.0 if facts.source.brings_test else data.test_fraction
-    return {name: share for name, share in (("test", test), ("validation", data.validation_fraction)) if share > 0}
-
-
-def _split(facts: Facts) -> str:
-    shares = _held_out(facts)
-    if not shares:
-        return ""
-    left = "(len(x) - test)" if "test" in shares else "len(x)"
-    return fill(
-        _SPLIT,
-        purpose=literal(_PURPOSE),
-        test=f"test = max(1, round(len(x) * {literal(shares['test'])}))" if "test" in shares else "",
-        validation=_validation(shares, left),
-        rows=", ".join([f"{name}_rows" for name in shares] + ["training_rows"]),
-        cuts="[test, test + validation]" if len(shares) == 2 else f"[{next(iter(shares))}]",
-    )
-
-
-def _validation(shares: dict[str, float], left: str) -> str:
-    if "validation" not in shares:
-        return ""
-    return f"validation = max(1, round({left} * {literal(shares['validation'])}))"
+    validation = 0.0 if facts.source.brings_validation else data.validation_fraction
+    return {name: share for name, share in (("test", test), ("validation", validation)) if share > 0}
 
 
 def _result(facts: Facts) -> str:
@@ -118,7 +87,7 @@ def _result(facts: Facts) -> str:
         if name in shares or (name == "training" and shares):
             parts.append(f"(x[{name}_rows], y[{name}_rows])")
         else:
-            parts.append("(x_test, y_test)" if name == "test" else "(x, y)")
+            parts.append({"training": "(x, y)", "validation": "(x_val, y_val)", "test": "(x_test, y_test)"}[name])
     whole = ", ".join(parts)
     if len(whole) <= 77:
         return f"[{whole}]"

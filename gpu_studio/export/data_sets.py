@@ -132,13 +132,22 @@ def _file_head(path: Path) -> str:
 
 
 def _file(source: Source) -> str:
-    names = ["x", "y", "x_test", "y_test"][: len(source.headers)]
-    read = [f"{ours} = file[{literal(name)}]" for ours, (name, _) in zip(names, source.headers, strict=True)]
-    convert = [_converted(ours, header, source) for ours, (_, header) in zip(names, source.headers, strict=True)]
+    ours = [_our_name(name) for name, _ in source.headers]
+    read = [f"{mine} = file[{literal(name)}]" for mine, (name, _) in zip(ours, source.headers, strict=True)]
+    convert = [_converted(mine, header, source) for mine, (_, header) in zip(ours, source.headers, strict=True)]
     return fill(_FILE, read="\n".join(read), convert="\n".join(convert))
 
 
+def _our_name(name: str) -> str:
+    """What an array of the file is called in the script."""
+    known = ("x", "y", "x_val", "y_val", "x_test", "y_test")
+    plain = name.removesuffix("_train")
+    return plain if plain in known else "groups"
+
+
 def _converted(name: str, header: Header, source: Source) -> str:
+    if name == "groups":
+        return "groups = groups.reshape(-1)"
     made = _samples(name, header, source) if name.startswith("x") else _targets(name, header)
     return f"{name} = {made}"
 

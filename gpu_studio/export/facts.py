@@ -58,7 +58,7 @@ class Facts:
     @property
     def validates(self) -> bool:
         """Whether there is a validation split."""
-        return self.plan.data.validation_fraction > 0
+        return self.source.brings_validation or self.plan.data.validation_fraction > 0
 
     @property
     def tests(self) -> bool:

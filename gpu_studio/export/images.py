@@ -48,13 +48,13 @@ _LOAD = """\
 folders = [path for path in IMAGES.iterdir() if path.is_dir()]
 classes = sorted(path.name for path in folders if path.name[0] != ".")
 x, y = read_images(IMAGES, classes)
-$test"""
+$further"""
 
 
 def image_folder(layout: Layout, shape: tuple[int, ...]) -> tuple[str, str]:
     """What stands before `load_data`, and the lines in it; a sample has this shape (height, width, channels)."""
     height, width, channels = shape
-    places = [("IMAGES", layout.train), ("TEST_IMAGES", layout.test)]
+    places = [("IMAGES", layout.train), ("VALIDATION_IMAGES", layout.validation), ("TEST_IMAGES", layout.test)]
     head = fill(
         _HEAD,
         folders="\n".join(_place(name, path) for name, path in places if path is not None),
@@ -62,8 +62,9 @@ def image_folder(layout: Layout, shape: tuple[int, ...]) -> tuple[str, str]:
         grey="image = tf.image.rgb_to_grayscale(image)" if channels == 1 else "",
         kinds=literal(SUFFIXES),
     )
-    test = "x_test, y_test = read_images(TEST_IMAGES, classes)" if layout.test is not None else ""
-    return head, fill(_LOAD, test=test)
+    further = (("val", "VALIDATION_IMAGES", layout.validation), ("test", "TEST_IMAGES", layout.test))
+    reads = [f"x_{part}, y_{part} = read_images({name}, classes)" for part, name, path in further if path is not None]
+    return head, fill(_LOAD, further="\n".join(reads))
 
 
 def _place(name: str, path: Path) -> str:

@@ -17,7 +17,9 @@ from gpu_studio.plan.catalogue import DATA, IMAGES, scale_of
 from gpu_studio.plan.keras_names import Task
 from gpu_studio.plan.pixels import SCALES, are_pixels, are_scaled
 from gpu_studio.plan.rules.source_rules import shape_of
+from gpu_studio.plan.splitting import GROUPS
 
+_FURTHER = (("x_val", "y_val"), ("x_test", "y_test"))
 Header = tuple[tuple[int, ...], np.dtype[Any]]
 
 
@@ -25,9 +27,9 @@ Header = tuple[tuple[int, ...], np.dtype[Any]]
 class Source:
     """The data of a plan. `shape` is one sample's; `classes` is None for values, and where only the data tell.
 
-    `headers` holds shape and type of the arrays of a file, in the order samples, targets (of the training split if the
-    file has one, then of its test split). `folder` says where in a folder of images the classes are. `scale` is what
-    the plan says about bytes.
+    `headers` holds name, shape and type of the arrays of a file: samples, targets (of the training split if the file
+    has one, then of its further splits), and the groups where the plan goes by them. `folder` says where in a folder of
+    images the classes are. `scale` is what the plan says about bytes.
     """
 
     task: Task
@@ -38,6 +40,7 @@ class Source:
     headers: tuple[tuple[str, Header], ...] = ()
     folder: Layout | None = None
     scale: str = SCALES[0]
+    brings_validation: bool = False
 
     @property
     def tokens(self) -> bool:
@@ -52,7 +55,7 @@ class Source:
 def source_of(data: Data, base: Path) -> Source:
     """What is known of the data; of a file its table of contents, of a folder its classes. Raises ExportError."""
     if data.file is not None:
-        return replace(_file(located("data.file", data.file, base)), scale=scale_of(data))
+        return replace(_file(located("data.file", data.file, base), _groups(data)), scale=scale_of(data))
     if data.python is not None:
         raise ExportError(
             f"What {data.python} returns is known once it has run, and a script is written without running anything: "
@@ -76,17 +79,23 @@ def _folder(path: Path, data: Data) -> Source:
             "data.folder, which is relative to the plan."
         ) from error
     shape = shape_of(IMAGES, data.options) or ()
-    return Source(IMAGES.task, shape, None, layout.test is not None, folder=layout)
+    validates = layout.validation is not None
+    return Source(IMAGES.task, shape, None, layout.test is not None, folder=layout, brings_validation=validates)
 
 
-def _file(path: Path) -> Source:
+def _groups(data: Data) -> tuple[str, ...]:
+    """The array with the groups, if the plan goes by them."""
+    return (data.groups or GROUPS,) if data.split == "grouped" else ()
+
+
+def _file(path: Path, groups: tuple[str, ...]) -> Source:
     # Opening a pipe that nobody writes to would wait for ever.
     if not path.is_file():
         raise _unreadable(path, "there is no such file")
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if name.endswith(".npy")]
-            return _with(path, {name.removesuffix(".npy"): _header(archive, name) for name in names})
+            return _with(path, {name.removesuffix(".npy"): _header(archive, name) for name in names}, groups)
     except ExportError:
         raise
     except Exception as error:  # a damaged file makes zipfile, zlib and NumPy stumble in a dozen ways
@@ -100,16 +109,19 @@ def _unreadable(path: Path, why: str) -> ExportError:
     )
 
 
-def _with(path: Path, headers: dict[str, Header]) -> Source:
+def _with(path: Path, headers: dict[str, Header], groups: tuple[str, ...]) -> Source:
     whole = ("x_train", "y_train") if "x_train" in headers else ("x", "y")
     if not set(whole) <= set(headers) or any(dtype.hasobject for _, dtype in headers.values()):
         raise ExportError(f"The data file {path} needs arrays of numbers x_train and y_train, or x and y.")
-    test = ("x_test", "y_test") if {"x_test", "y_test"} <= set(headers) and whole[0] == "x_train" else ()
+    if not set(groups) <= set(headers):
+        raise ExportError(f"The data file {path} has no array {groups[0]}, by which data.split is to go.")
+    validation, test = (pair if set(pair) <= set(headers) else () for pair in _FURTHER)
     (shape, dtype), (_, targets) = headers[whole[0]], headers[whole[1]]
     grey = len(shape) == 3 and are_pixels(dtype.name, shape)
     task: Task = "values" if np.issubdtype(targets, np.floating) else "classes"
-    ordered = tuple((name, headers[name]) for name in (*whole, *test))
-    return Source(task, (*shape[1:], 1) if grey else shape[1:], None, bool(test), path, ordered)
+    ordered = tuple((name, headers[name]) for name in (*whole, *validation, *test, *groups))
+    seen = (*shape[1:], 1) if grey else shape[1:]
+    return Source(task, seen, None, bool(test), path, ordered, brings_validation=bool(validation))
 
 
 def _header(archive: zipfile.ZipFile, name: str) -> Header:

@@ -18,7 +18,9 @@ from tiny_archives import TEST, TRAIN, cifar_archive, cifar_records, images, lab
 from training_runs import small_plan
 
 from gpu_studio.export import files_beside, python_script
+from gpu_studio.export.errors import ExportError
 from gpu_studio.plan import Plan
+from gpu_studio.plan.splitting import SPLITS
 from gpu_studio.trainer.data import load_data
 from gpu_studio.trainer.data.cache import keras_home
 
@@ -137,3 +139,27 @@ def test_that_a_script_refuses_pickled_objects_as_the_trainer_does(tmp_path):
     np.savez(tmp_path / "mine.npz", x=np.array([{}] * 9, object), y=np.zeros(9))
     with pytest.raises(ValueError, match="allow_pickle"):
         load()
+
+
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize(("test", "validation"), [(0.2, 0.2), (0, 0.3), (0.3, 0), (0, 0)])
+def test_that_samples_are_kept_aside_in_the_same_way(split, test, validation, tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "own.npz", x=rng.random((90, 2)), y=rng.integers(0, 4, 90) ** 2, who=rng.integers(0, 20, 90))
+    settings = [f"data.split={split}", f"data.test_fraction={test}", f"data.validation_fraction={validation}"]
+    settings += ["data.groups=who"] if split == "grouped" else []
+    for seed in range(3):
+        check(small_plan("data.file=own.npz", *settings, f"training.seed={seed}"), tmp_path)
+
+
+def test_that_a_validation_split_of_the_file_is_read_alike(tmp_path):
+    x, y = np.arange(60.0).reshape(20, 3), np.arange(20) % 3
+    for names in ({"x": x, "y": y}, {"x_train": x, "y_train": y, "x_test": x[3:5], "y_test": y[3:5]}):
+        np.savez(tmp_path / "own.npz", **names, x_val=x[:7], y_val=y[:7])
+        check(small_plan("data.file=own.npz"), tmp_path)
+
+
+def test_that_no_script_is_written_for_groups_that_the_file_has_not(tmp_path):
+    np.savez(tmp_path / "own.npz", x=np.eye(9), y=np.arange(9) % 3)
+    with pytest.raises(ExportError, match="has no array groups"):
+        python_script(small_plan("data.file=own.npz", "data.split=grouped"), None, tmp_path)

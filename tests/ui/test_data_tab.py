@@ -221,7 +221,7 @@ def test_that_how_samples_are_kept_aside_is_chosen(tab, held, qtbot) -> None:
     for _ in range(3):
         qtbot.keyClick(form.split.control, Qt.Key.Key_Down)
     assert held.plan.data.split == "grouped"
-    assert held.changes[-1].label == "change chosen"
+    assert held.changes[-1].text == "change split"
     assert form.split.hint.text().startswith("Whole groups")
     type_in(qtbot, form.groups.control, "patient")
     assert held.plan.data == Data(file="own.npz", split="grouped", groups="patient")

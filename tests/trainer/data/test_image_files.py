@@ -106,3 +106,9 @@ def test_that_images_that_do_not_fit_into_memory_are_refused_before_they_are_rea
         check_room_for(found, (1024, 1024, 3), 3 * 3 * 2**20 - 1)
     assert "The 3 images of 1024 × 1024 × 3 bytes take 0.0 GiB" in refused.value.message
     assert "data.options.size" in refused.value.suggestions[0]
+
+
+def test_that_a_validation_split_is_read_beside_the_others(tmp_path) -> None:
+    found = images_in(made(tmp_path, "train/a/1.png", "train/b/1.png", "val/b/7.png", "test/a/1.png"))
+    assert found.validation is not None
+    assert (found.validation.y.tolist(), len(found)) == ([1], 4)

@@ -184,3 +184,35 @@ def test_that_a_file_with_a_wrong_byte_is_read_or_refused_but_never_a_traceback(
     path.write_bytes(bytes(bent))
     with contextlib.suppress(DataError):
         read_npz(path)
+
+
+def test_that_a_validation_split_of_the_file_is_read(written):
+    for x, y in (("x", "y"), ("x_train", "y_train")):
+        found = read_npz(written(**{x: X, y: Y}, x_val=X[:2], y_val=Y[:2]))
+        assert found.validation is not None
+        assert (len(found.train), len(found.validation), found.test) == (6, 2, None)
+
+
+@pytest.mark.parametrize("groups", [np.arange(6) // 2, np.array(list("aabbcc")), np.arange(6.0)[:, None]])
+def test_that_the_group_of_each_sample_is_read_where_the_plan_names_it(written, groups):
+    path = written(x=X, y=Y, patient=groups)
+    assert read_npz(path).groups is None
+    np.testing.assert_array_equal(read_npz(path, "patient").groups, groups.reshape(-1))
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        (np.arange(5), r"patient is int64 of shape \(5,\), but there must be one group for each of the 6 samples"),
+        (np.zeros((6, 2)), r"patient is float64 of shape \(6, 2\)"),
+        (np.zeros(6, complex), "patient is complex128"),
+    ],
+)
+def test_that_groups_that_are_none_are_refused(written, groups, words):
+    with pytest.raises(DataError, match=words):
+        read_npz(written(x=X, y=Y, patient=groups), "patient")
+
+
+def test_that_a_file_without_the_groups_that_the_plan_names_is_refused_with_what_it_has(written):
+    with pytest.raises(DataError, match=r'"grouped", but mine\.npz has no array patient\. It has x, y\.'):
+        read_npz(written(x=X, y=Y), "patient")

@@ -111,3 +111,19 @@ def test_that_an_array_that_breaks_while_it_is_read_is_the_code_s_own_fault(writ
     )
     with pytest.raises(UserCodeError, match=r"own\.py stopped in line 3 with OSError: disk"):
         loaded(path)
+
+
+def test_that_a_function_may_return_a_validation_split(written: Written) -> None:
+    made = of(written, "((x, y), (x[:4], y[:4]), (x[:7], y[:7]))")
+    assert [len(split) for split in made.splits] == [20, 4, 7]
+
+
+def test_that_a_function_may_return_arrays_by_name_and_the_group_of_each_sample(written: Written) -> None:
+    path = written(f"{NUMBERS}def load(): return dict(x=x, y=y, x_val=x[:4], y_val=y[:4], who=np.arange(20) // 5)\n")
+    data = Data(python=f"{path}:load", split="grouped", groups="who", test_fraction=0.25)
+    grouped = load_data(data, 5, Path())
+    assert [len(split) for split in grouped.splits] == [15, 4, 5]
+    assert grouped.test is not None
+    assert len({int(row) // 5 for row in grouped.test.rows}) == 1
+    with pytest.raises(DataError, match="has no array groups"):
+        load_data(Data(python=f"{path}:load", split="grouped"), 5, Path())

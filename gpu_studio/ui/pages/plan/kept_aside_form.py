@@ -31,7 +31,7 @@ class KeptAsideForm(Form):
         super().__init__("Kept aside", parent)
         for option in DATA_LIMITS:
             self.add_limited(f"data.{option.name}", option, f"for {option.name.removesuffix('_fraction')}")
-        split = Field("data.split", "chosen", default=Data().split, write=_write_split)
+        split = Field("data.split", "split", default=Data().split, write=_write_split)
         choice = Choice("how samples are kept aside", list(SPLITS), tips=SPLITS, words=WORDS)
         self.split = self.add(split, choice)
         groups = Field("data.groups", "groups", "the array with the group of each sample", write=_write_groups)
