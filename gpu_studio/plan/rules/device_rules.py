@@ -40,7 +40,7 @@ def lost_cards(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
             names = plan.devices.visible
             place = next((at for at, name in enumerate(names) if physical_name(name, machine) == card.device), None)
             field = "devices.visible" if place is None else f"devices.visible[{place}]"
-            received = f"[], which shows {card.title} too" if place is None else shown(names[place])
+            received = "[], every card" if place is None else shown(names[place])
             yield Problem(field, received, f"{card.title} does not answer ({card.why_unknown}): hide it")
 
 

@@ -20,7 +20,7 @@ MISSING = "not in this machine"
 LOST = "lost"
 WHOLE = "whole"
 NO_LIMIT = "TensorFlow has no memory limit on a CPU."
-SAME_CORES = "Logical CPUs share the same cores: they show what replicas do, and add no speed."
+SAME_CORES = "Logical CPUs share the cores, and have no memory limit."
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _cpu_strip(plan: Plan, machine: Machine, errors: tuple[str, ...]) -> Strip:
     segments = tuple(Segment(1, each.name, place=known[each.name]) for each in logical if each.physical == CPU)
     memory = f" · {mib(machine.memory_mib)}" if machine.memory_mib else ""
     detail = f"{plural(machine.cpu_cores, 'core')}{memory}"
-    note = f"{NO_LIMIT} {SAME_CORES}" if len(segments) > 1 else NO_LIMIT
+    note = SAME_CORES if len(segments) > 1 else NO_LIMIT
     return Strip(CPU, "CPU", detail, len(segments), segments, note, errors=errors)
 
 
@@ -141,7 +141,7 @@ def _card_strip(
     if card.lost:
         lost = (Segment(1, LOST, hatched=True, bad=True),)
         return Strip(
-            card.device, name, card.name, 0, lost, sentence(card.why_unknown), visible=first is not None,
+            card.device, name, card.name, 0, lost, "" if errors else sentence(card.why_unknown), visible=first is not None,
             errors=errors, lost=True,
         )  # fmt: skip
     if first is None:
