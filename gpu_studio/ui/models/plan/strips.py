@@ -141,8 +141,8 @@ def _card_strip(
     if card.lost:
         lost = (Segment(1, LOST, hatched=True, bad=True),)
         return Strip(
-            card.device, name, card.name, 0, lost, "" if errors else sentence(card.why_unknown), visible=first is not None,
-            errors=errors, lost=True,
+            card.device, name, card.name, 0, lost, "" if errors else sentence(card.why_unknown),
+            visible=first is not None, errors=errors, lost=True,
         )  # fmt: skip
     if first is None:
         hidden = Segment(1, ANOTHER if card.instance else HIDDEN)
