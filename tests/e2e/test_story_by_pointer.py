@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import select
 import sys
 import time
@@ -125,7 +126,7 @@ def train(desk: Desk, before: RunDirectory, runs: Path) -> tuple[RunDirectory, p
     desk.settle()
     desk.click("Train")
     desk.sees(lambda facts: facts["page"] == "train" and facts["state"] == "running" and facts["step"] > 0)
-    assert desk.facts["run"] == "story"
+    assert re.fullmatch(r"#\d+ story", desk.facts["run"])
     (run,) = (each for each in catalogue.directories(runs) if each != before)
     holder = lock.holder(run.lock_file)
     assert holder is not None
