@@ -21,6 +21,8 @@ from gpu_studio.runs.patient_lock import lock_within
 
 ENVIRONMENT = "GPU_STUDIO_LOCK_FD"
 _LONGEST_SIGNATURE = 64 * 1024
+_LARGEST_PID, _MOST_DIGITS = 2**31 - 1, 19
+"""Anybody may have written the signature: larger numbers than these no kernel gives."""
 
 
 class LockHeldError(Exception):
@@ -54,7 +56,9 @@ class Holder:
         if not self.is_here or self.started is None:
             return False
         seen = (self.boot, self.namespace) == (kernel.boot_id(), kernel.pid_namespace())
-        return seen and bool(self.boot and self.namespace) and kernel.started(self.pid) != self.started
+        if not seen or not self.boot or not self.namespace:
+            return False
+        return kernel.started(self.pid) != self.started and not kernel.is_hidden(self.pid)
 
 
 _ours: WeakSet[Lock] = WeakSet()
@@ -185,7 +189,7 @@ def last_holder(path: Path) -> Holder | None:
     signature, _, _ = _text(path).partition("\n")
     pid, host, boot, kills, started, namespace = (*signature.split(), *[""] * 6)[:6]
     number = _number(pid)
-    if not number:
+    if not number or number > _LARGEST_PID:
         return None
     return Holder(number, host, boot.strip("-"), _number(kills), _number(started), namespace.strip("-"))
 
@@ -203,7 +207,7 @@ def _text(path: Path) -> str:
 
 
 def _number(word: str) -> int | None:
-    return int(word) if word.isdecimal() else None
+    return int(word) if word.isdecimal() and len(word) <= _MOST_DIGITS else None
 
 
 def _signed(lock: Lock) -> Lock:

@@ -174,3 +174,29 @@ def test_that_a_process_that_has_ended_but_is_not_waited_for_is_gone():
     assert psutil.Process(ended.pid).status() == psutil.STATUS_ZOMBIE
     assert kernel.started(ended.pid) is None
     ended.wait()
+
+
+def test_that_a_process_that_only_its_owner_may_see_is_not_taken_for_gone(path, monkeypatch):
+    """As where /proc is mounted with hidepid: the run of another user would be told as lost."""
+    taken = lock.take(path)
+
+    def refuse(_pid, _number):
+        raise PermissionError
+
+    monkeypatch.setattr(kernel, "started", lambda _pid: None)
+    assert not lock.held(path)
+    monkeypatch.setattr(os, "kill", refuse)
+    assert lock.held(path)
+    taken.release()
+
+
+@pytest.mark.parametrize(
+    "words", ["9" * 5000, "9" * 15, f"{os.getpid()} host - {'9' * 5000} {'9' * 5000}", "\u0661 host"]
+)
+def test_that_no_number_in_a_signature_stops_the_reader(path, words):
+    taken = lock.take(path)
+    path.write_text(words)
+    assert lock.held(path)
+    holder = lock.last_holder(path)
+    assert holder is None or holder.memory_kills is holder.started is None
+    taken.release()

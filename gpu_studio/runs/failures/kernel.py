@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -46,6 +47,17 @@ def started(pid: int) -> int | None:
         return None if words[0] in "ZX" and not _has_other_threads(pid) else int(words[19])
     except (OSError, ValueError, IndexError):
         return None
+
+
+def is_hidden(pid: int) -> bool:
+    """Whether there is such a process of another user, of which /proc may not tell this one."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _has_other_threads(pid: int) -> bool:
