@@ -66,7 +66,7 @@ def _corrected(model: ModelFacts, factors: Mapping[str, float]) -> ModelFacts:
 
 
 def _scaled(step: StepMemory, factor: float) -> StepMemory:
-    return StepMemory(tuple(_moment(moment, factor) for moment in step.moments))
+    return replace(step, moments=tuple(_moment(moment, factor) for moment in step.moments))
 
 
 def _moment(moment: Moment, factor: float) -> Moment:

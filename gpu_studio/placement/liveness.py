@@ -1,15 +1,14 @@
 """How much memory a graph of operations holds while it runs: when each tensor is made, and when the last use frees it.
 
-The order is that of TensorFlow's executor, a queue of operations that have all that they need (Abadi et al. 2016,
-arXiv:1605.08695, section 3.3). A tensor lives from the operation that makes it to the end of the last that takes it.
-Two kinds of operation make no memory of their own: a reshape shares its input's, and an elementwise operation writes
-over an input that nobody else will take (`OpKernelContext::forward_input_or_allocate_output`).
+A tensor lives from the beginning of the operation that makes it to the end of the last that takes it. Which operations
+run when is the executor's affair (`executor`). Some make no memory of their own: a reshape shares its input's, a read
+of a variable the variable's, and an elementwise operation writes over an input that nobody else will take
+(`OpKernelContext::forward_input_or_allocate_output`).
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,12 +25,36 @@ class Size(NamedTuple):
 NOTHING = Size()
 
 
+class Variable(NamedTuple):
+    """A variable, known by a number, and the bytes that its value takes."""
+
+    number: int
+    bytes: int
+
+
+class Change(NamedTuple):
+    """Memory of this size is taken, or given back, as the block with this number."""
+
+    block: int
+    size: Size
+    taken: bool
+
+
+class Turn(NamedTuple):
+    """The operation at `place` begins, or ends."""
+
+    place: int
+    begins: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One operation. Tensors are known by numbers, operations by their place among all.
 
     `makes` are the tensors that it gives, with their sizes; `shares` that each is the input's memory at the same place;
-    `overwrites` that it may write over an input of the same size; `scratch` what it needs only while it runs.
+    `overwrites` that it may write over an input of the same size; `scratch` what it needs only while it runs. `reads`
+    is the variable whose memory it gives, `writes` one that it changes: what was read of it before and is still to be
+    taken stays as it was, so that the new value needs memory of its own (`PrepareToUpdateVariable`).
     """
 
     takes: tuple[int, ...] = ()
@@ -41,11 +64,14 @@ class Operation:
     shares: bool = False
     overwrites: bool = False
     scratch: Size = NOTHING
+    reads: Variable | None = None
+    writes: Variable | None = None
 
 
 @dataclass(slots=True)
 class _Buffer:
     size: Size
+    number: int = 0
     uses: int = 0
     gradient: bool = False
     kept: bool = False
@@ -53,24 +79,71 @@ class _Buffer:
 
 @dataclass(slots=True)
 class _Memory:
-    """What is held now. `buffers` is by tensor; several tensors can share one buffer."""
+    """What is held now. `buffers` is by tensor, several of which can share one; `read` by variable, while it is new."""
 
     uses: dict[int, int]
     gradients: frozenset[int]
     kept: frozenset[int]
+    changes: list[Change] = field(default_factory=list)
     buffers: dict[int, _Buffer] = field(default_factory=dict)
+    read: dict[int, _Buffer] = field(default_factory=dict)
+    scratch: dict[int, _Buffer] = field(default_factory=dict)
     fixed: int = 0
     per_sample: int = 0
     gradient_bytes: int = 0
     kept_bytes: int = 0
 
-    def count(self, buffer: _Buffer, sign: int) -> None:
-        self.fixed += sign * buffer.size.fixed
-        self.per_sample += sign * buffer.size.per_sample
-        self.gradient_bytes += sign * buffer.size.fixed * buffer.gradient
-        self.kept_bytes += sign * buffer.size.per_sample * buffer.kept
+    def moment(self) -> Moment:
+        return Moment(self.fixed, self.per_sample, self.gradient_bytes, self.kept_bytes)
 
-    def name(self, tensor: int, buffer: _Buffer) -> None:
+    def begin(self, place: int, operation: Operation) -> None:
+        """Make what the operation gives, and its scratch memory."""
+        if operation.scratch != NOTHING:
+            self.scratch[place] = self._new(operation.scratch)
+        if operation.writes:
+            self._write(operation.writes)
+        if operation.reads:
+            self._share(operation, [self.read.setdefault(operation.reads.number, _Buffer(NOTHING))])
+        elif operation.shares:
+            self._share(operation, [self.buffers[tensor] for tensor in operation.takes])
+        else:
+            self._make(operation)
+
+    def end(self, place: int, operation: Operation) -> None:
+        """Free its scratch memory, what it made that nobody takes, and what it was the last to take."""
+        if place in self.scratch:
+            self._count(self.scratch.pop(place), taken=False)
+        for buffer in {id(self.buffers[t]): self.buffers[t] for t, _ in operation.makes}.values():
+            if buffer.uses == 0:
+                self._count(buffer, taken=False)
+        for tensor in operation.takes:
+            buffer = self.buffers[tensor]
+            buffer.uses -= 1
+            if buffer.uses == 0:
+                self._count(buffer, taken=False)
+
+    def _write(self, variable: Variable) -> None:
+        """Leave what was read of the variable to those that are still to take it, and let it be new."""
+        before = self.read.pop(variable.number, None)
+        if before is not None and before.uses:
+            before.size = Size(variable.bytes)
+            self._count(before, taken=True)
+
+    def _share(self, operation: Operation, buffers: Sequence[_Buffer]) -> None:
+        for (tensor, _), buffer in zip(operation.makes, buffers, strict=False):
+            self._name(tensor, buffer)
+
+    def _make(self, operation: Operation) -> None:
+        free = [self.buffers[tensor] for tensor in operation.takes] if operation.overwrites else []
+        for tensor, size in operation.makes:
+            given = next((buffer for buffer in free if buffer.uses == 1 and buffer.size == size), None)
+            if given is None:
+                given = self._new(size)
+            else:
+                free = [buffer for buffer in free if buffer is not given]
+            self._name(tensor, given)
+
+    def _name(self, tensor: int, buffer: _Buffer) -> None:
         """Let `tensor` be in `buffer`, which its takers will use."""
         self.buffers[tensor] = buffer
         buffer.uses += self.uses.get(tensor, 0)
@@ -81,76 +154,54 @@ class _Memory:
             buffer.kept = True
             self.kept_bytes += buffer.size.per_sample
 
-    def make(self, tensor: int, size: Size) -> None:
+    def _new(self, size: Size) -> _Buffer:
         buffer = _Buffer(size)
-        self.count(buffer, 1)
-        self.name(tensor, buffer)
+        self._count(buffer, taken=True)
+        return buffer
 
-    def release(self, tensors: Sequence[int]) -> None:
-        for tensor in tensors:
-            buffer = self.buffers[tensor]
-            buffer.uses -= 1
-            if buffer.uses == 0:
-                self.count(buffer, -1)
-
-    def drop_unused(self, tensors: Sequence[int]) -> None:
-        """Free at once what is made and never taken."""
-        for buffer in {id(self.buffers[t]): self.buffers[t] for t in tensors}.values():
-            if buffer.uses == 0:
-                self.count(buffer, -1)
-
-    def moment(self, scratch: Size) -> Moment:
-        fixed, per_sample = self.fixed + scratch.fixed, self.per_sample + scratch.per_sample
-        return Moment(fixed, per_sample, self.gradient_bytes, self.kept_bytes)
+    def _count(self, buffer: _Buffer, *, taken: bool) -> None:
+        if buffer.size == NOTHING:
+            return
+        if taken:
+            buffer.number = len(self.changes)
+        self.changes.append(Change(buffer.number, buffer.size, taken))
+        sign = 1 if taken else -1
+        self.fixed += sign * buffer.size.fixed
+        self.per_sample += sign * buffer.size.per_sample
+        self.gradient_bytes += sign * buffer.size.fixed * buffer.gradient
+        self.kept_bytes += sign * buffer.size.per_sample * buffer.kept
 
 
-def moments(
+@dataclass(frozen=True, slots=True)
+class History:
+    """What was held when each operation had begun, and what was taken and given back, in this order."""
+
+    moments: list[Moment]
+    changes: list[Change]
+
+
+def history(
     operations: Sequence[Operation],
+    turns: Iterable[Turn],
     *,
     results: Sequence[int] = (),
     gradients: frozenset[int] = frozenset(),
     kept: frozenset[int] = frozenset(),
-    at_once: int = 1,
-) -> Iterator[Moment]:
-    """What is held while each operation runs, in the order in which they run.
+) -> History:
+    """What the operations hold if they begin and end as `turns` tell.
 
     `results` are tensors that outlive the step; `gradients` and `kept` mark the tensors that each `Moment` counts
-    apart. `at_once` operations run at the same time, so that what one takes is freed only when the others have begun.
+    apart.
     """
     memory = _Memory(_uses(operations, results), gradients, kept)
-    running: deque[Operation] = deque()
-    for place in executed(operations):
-        operation = operations[place]
-        _make(memory, operation)
-        running.append(operation)
-        yield memory.moment(_scratch(running))
-        memory.drop_unused([tensor for tensor, _ in operation.makes])
-        if len(running) == at_once:
-            memory.release(running.popleft().takes)
-
-
-def executed(operations: Sequence[Operation]) -> Iterator[int]:
-    """The places of the operations in the order in which one queue runs them."""
-    followers, waiting = _followers(operations)
-    ready = deque(place for place, count in enumerate(waiting) if count == 0)
-    while ready:
-        place = ready.popleft()
-        yield place
-        for follower in followers[place]:
-            waiting[follower] -= 1
-            if waiting[follower] == 0:
-                ready.append(follower)
-
-
-def _followers(operations: Sequence[Operation]) -> tuple[list[list[int]], list[int]]:
-    makers = {tensor: place for place, operation in enumerate(operations) for tensor, _ in operation.makes}
-    followers: list[list[int]] = [[] for _ in operations]
-    waiting = [0] * len(operations)
-    for place, operation in enumerate(operations):
-        for before in (*(makers[tensor] for tensor in operation.takes), *operation.after):
-            followers[before].append(place)
-            waiting[place] += 1
-    return followers, waiting
+    moments = []
+    for turn in turns:
+        if turn.begins:
+            memory.begin(turn.place, operations[turn.place])
+            moments.append(memory.moment())
+        else:
+            memory.end(turn.place, operations[turn.place])
+    return History(moments, memory.changes)
 
 
 def _uses(operations: Sequence[Operation], results: Sequence[int]) -> dict[int, int]:
@@ -158,22 +209,3 @@ def _uses(operations: Sequence[Operation], results: Sequence[int]) -> dict[int, 
     for tensor in (*(tensor for operation in operations for tensor in operation.takes), *results):
         uses[tensor] = uses.get(tensor, 0) + 1
     return uses
-
-
-def _make(memory: _Memory, operation: Operation) -> None:
-    if operation.shares:
-        for taken, (tensor, _) in zip(operation.takes, operation.makes, strict=False):
-            memory.name(tensor, memory.buffers[taken])
-        return
-    free = [memory.buffers[tensor] for tensor in operation.takes] if operation.overwrites else []
-    for tensor, size in operation.makes:
-        given = next((buffer for buffer in free if buffer.uses == 1 and buffer.size == size), None)
-        if given is None:
-            memory.make(tensor, size)
-        else:
-            free = [buffer for buffer in free if buffer is not given]
-            memory.name(tensor, given)
-
-
-def _scratch(running: Sequence[Operation]) -> Size:
-    return Size(sum(one.scratch.fixed for one in running), sum(one.scratch.per_sample for one in running))

@@ -10,7 +10,9 @@ from gpu_studio.placement.model_graph import ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.step_memory import StepMemory
 
-_MOMENTARY = "the batch itself, and what operations need for a moment"
+_MOMENTARY = (
+    "the batch itself, what operations need for a moment, and what the allocator gives out beyond what is asked"
+)
 _UPDATING = 2
 """Sizes of a weight that an optimizer computes with while it updates it."""
 _PACKED = 2

@@ -30,18 +30,42 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
+class Padding:
+    """How many times as much as it is asked for an allocator gives out at the fullest moment of `batch` samples."""
+
+    batch: int
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
 class StepMemory:
-    """The moments at which, for some batch, a step holds the most."""
+    """The moments at which, for some batch, a step holds the most, and what the allocator adds; by rising batches."""
 
     moments: tuple[Moment, ...] = ()
+    padding: tuple[Padding, ...] = ()
 
     def fullest(self, batch: int) -> Moment:
         """The moment at which a step of `batch` samples holds the most."""
         return max(self.moments, key=lambda moment: moment.bytes(batch), default=Moment())
 
-    def peak(self, batch: int) -> int:
-        """The most that a step of `batch` samples holds at once, in bytes."""
+    def asked(self, batch: int) -> int:
+        """The most that the operations of a step of `batch` samples hold at once, in bytes."""
         return self.fullest(batch).bytes(batch)
+
+    def peak(self, batch: int) -> int:
+        """The most that the allocator has given out for them at once."""
+        return round(self.asked(batch) * self.padded(batch))
+
+    def padded(self, batch: int) -> float:
+        """The factor between the two; between the batches that it is known for, the line through both."""
+        below = [each for each in self.padding if each.batch <= batch][-1:] or list(self.padding[:1])
+        above = [each for each in self.padding if each.batch >= batch][:1] or list(self.padding[-1:])
+        if not below:
+            return 1.0
+        low, high = below[0], above[0]
+        if low.batch == high.batch:
+            return low.factor
+        return low.factor + (high.factor - low.factor) * (batch - low.batch) / (high.batch - low.batch)
 
 
 def highest(moments: Iterable[Moment]) -> StepMemory:

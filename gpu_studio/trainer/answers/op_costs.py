@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from tensorflow.python.framework import ops
 from tensorflow.python.profiler.internal import flops_registry  # noqa: F401  (registers what its operations cost)
+from tensorflow.python.util import _pywrap_util_port
 
 from gpu_studio.placement.liveness import NOTHING, Size
 
-_SHARING = "Reshape Identity IdentityN Squeeze ExpandDims StopGradient PreventGradient Bitcast Snapshot CheckNumerics"
+_SHARING = (
+    "Reshape Identity IdentityN Squeeze ExpandDims StopGradient PreventGradient Bitcast Snapshot CheckNumerics "
+    "TensorListFromTensor"
+)
 SHARING = frozenset(_SHARING.split())
 """Their output is the memory of the input at the same place."""
 
@@ -26,6 +31,8 @@ OVERWRITING = frozenset(_OVERWRITING.split())
 
 _ELEMENTWISE = OVERWRITING - {"Softmax", "LogSoftmax", "AddN", "BiasAdd", "SparseSoftmaxCrossEntropyWithLogits"}
 _INDEX_BYTES = 8
+_ONE_DNN = bool(_pywrap_util_port.IsMklEnabled())
+"""Whether oneDNN's kernels take the place of Eigen's, as they do on CPUs that have instructions for them."""
 
 
 def flops(operation: Any) -> float:
@@ -45,16 +52,28 @@ def flops(operation: Any) -> float:
     return float(counted or 0)
 
 
-def scratch_on_cpu(operation: Any, output: Size) -> Size:
-    """Memory that the operation's kernel on a CPU needs while it runs; `output` is the size of its first input but one.
+def scratch_on_cpu(operation: Any, inputs: Sequence[Size]) -> Size:
+    """Memory that the operation's kernel on a CPU needs while it runs; `inputs` are the sizes of what it takes.
 
-    `MaxPoolGrad` pools once more, to know where each maximum came from: a copy of the output, and 8 bytes an element
-    for the places (maxpooling_op.cc, `tensor_out_dup` and `tensor_out_arg_max`).
+    Eigen's `MaxPoolGrad` pools once more, to know where each maximum came from: a copy of the output, and 8 bytes an
+    element for the places (maxpooling_op.cc, `tensor_out_dup` and `tensor_out_arg_max`). oneDNN's keeps the places of
+    the forward pass.
     """
-    if operation.type != "MaxPoolGrad":
+    if operation.type != "MaxPoolGrad" or _ONE_DNN:
         return NOTHING
-    places = _INDEX_BYTES // operation.inputs[1].dtype.size
-    return Size(output.fixed * (1 + places), output.per_sample * (1 + places))
+    copies = 1 + _INDEX_BYTES // operation.inputs[1].dtype.size
+    return Size(inputs[1].fixed * copies, inputs[1].per_sample * copies)
+
+
+def beside_output_on_cpu(operation: Any, output: Size) -> Size:
+    """`output` with what a kernel on a CPU makes and keeps beside it.
+
+    oneDNN's `MaxPool` notes for each maximum where it came from, in a byte (`_MklMaxPool`'s workspace).
+    """
+    if operation.type != "MaxPool" or not _ONE_DNN:
+        return output
+    width = operation.outputs[0].dtype.size
+    return Size(output.fixed + output.fixed // width, output.per_sample + output.per_sample // width)
 
 
 def _einsum(operation: Any) -> float:
