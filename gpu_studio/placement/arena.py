@@ -72,7 +72,7 @@ class Arena:
         self._offer(block)
 
     def peak(self, changes: Iterable[Change], batch: int) -> int:
-        """The most that a step of `batch` samples is given besides what was given out before; then all of it is free."""
+        """The most that a step of `batch` samples is given besides what was given out; then all of it is free."""
         before, most = self.used, 0
         taken = set()
         for change in changes:

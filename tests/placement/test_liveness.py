@@ -5,14 +5,23 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.placement.liveness import Operation, Size, executed, moments
+from gpu_studio.placement.executor import in_one_queue, in_threads
+from gpu_studio.placement.liveness import Operation, Size, Variable, history
 
 BATCH = 10
 KB = Size(1000)
 
 
+def moments(operations, **options):
+    return history(operations, in_one_queue(operations), **options).moments
+
+
 def peaks(operations, **options) -> list[int]:
     return [moment.bytes(BATCH) for moment in moments(operations, **options)]
+
+
+def executed(operations) -> list[int]:
+    return [turn.place for turn in in_one_queue(operations) if turn.begins]
 
 
 def op(makes: int, *takes: int, size: Size = KB, **options) -> Operation:
@@ -65,9 +74,13 @@ def test_that_scratch_is_held_while_its_operation_runs_and_not_longer() -> None:
     assert peaks([op(0), op(1, 0, scratch=Size(500)), op(2, 1)], results=[2]) == [1000, 2500, 2000]
 
 
-def test_that_two_operations_at_once_hold_the_inputs_of_both() -> None:
-    chain = [op(0), op(1, 0), op(2, 1), op(3, 2)]
-    assert peaks(chain, results=[3], at_once=2) == [1000, 2000, 3000, 3000]
+def test_that_an_update_copies_a_variable_that_is_still_to_be_taken_as_it_was() -> None:
+    weight = Variable(9, 1000)
+    read = Operation(makes=((0, KB),), reads=weight)
+    update = Operation(takes=(1,), after=(0,), writes=weight)
+    assert peaks([read, op(1), update, op(2, 0, after=(2,))]) == [0, 1000, 2000, 2000]
+    taken_before = [read, op(1, 0), update]
+    assert peaks(taken_before) == [0, 1000, 1000]
 
 
 def test_that_gradients_and_kept_activations_are_counted_apart() -> None:
@@ -110,13 +123,40 @@ def test_that_plain_operations_hold_what_is_made_and_still_to_be_taken(operation
     assert peaks(plain) == [held(when) for when in range(len(order))]
 
 
-@given(graphs(), st.integers(1, 3))
-def test_that_sharing_memory_never_takes_more_and_nothing_is_counted_twice(operations, at_once) -> None:
+@given(graphs())
+def test_that_sharing_memory_never_takes_more_and_nothing_is_counted_twice(operations) -> None:
     plain = [Operation(each.takes, each.makes) for each in operations]
     # A reshape has the size of what it shares; only then is there anything to compare.
     same = [each for each in operations if not each.shares or each.makes[0][1] == operations[each.takes[0]].makes[0][1]]
     if len(same) == len(operations):
-        assert all(
-            a <= b for a, b in zip(peaks(operations, at_once=at_once), peaks(plain, at_once=at_once), strict=True)
-        )
-    assert all(moment.fixed >= 0 <= moment.per_sample for moment in moments(operations, at_once=at_once))
+        assert all(a <= b for a, b in zip(peaks(operations), peaks(plain), strict=True))
+    assert all(moment.fixed >= 0 <= moment.per_sample for moment in moments(operations))
+
+
+@given(graphs())
+def test_that_whatever_was_taken_and_is_no_result_is_given_back(operations) -> None:
+    run = history(operations, in_one_queue(operations))
+    taken = [change.block for change in run.changes if change.taken]
+    assert sorted(taken) == sorted(change.block for change in run.changes if not change.taken)
+
+
+@given(graphs(), st.integers(1, 4), st.lists(st.floats(0, 1), min_size=12, max_size=12))
+def test_that_threads_run_each_operation_once_and_after_all_that_it_needs(operations, threads, seconds) -> None:
+    turns = list(in_threads(operations, seconds[: len(operations)], threads))
+    ended, running = set(), set()
+    for turn in turns:
+        if turn.begins:
+            assert set(operations[turn.place].takes) <= ended  # each operation makes the tensor of its own number
+            running.add(turn.place)
+            assert len(running) <= threads
+        else:
+            running.remove(turn.place)
+            ended.add(turn.place)
+    assert len(ended) == len(operations) == len(turns) / 2
+
+
+def test_that_two_threads_hold_what_both_take() -> None:
+    two = [op(0), op(1), op(2, 0), op(3, 1)]
+    run = history(two, in_threads(two, [1.0, 1.0, 1.0, 1.0], 2), results=[2, 3])
+    assert max(moment.bytes(BATCH) for moment in run.moments) == 4000
+    assert max(peaks(two, results=[2, 3])) == 3000

@@ -8,34 +8,39 @@ import memory_prediction
 import pytest
 from workplace import workplace
 
-from gpu_studio.placement.plan_facts import decoded
-from gpu_studio.plan import save
-from gpu_studio.runs.questions.plan_question import ask_about
-
 pytestmark = pytest.mark.slow
 
-MODELS = ("mlp", "cnn")
+BUILT_IN, MADE = ("mlp", "cnn"), ("convolutions", "wide-sgd")
+FLUCTUATION = 1.4
+"""The fullest of the few steps measured here, against the fullest of all that there may be."""
 
 
-@pytest.fixture(scope="module", params=MODELS)
-def case(request):
-    """A plan, what was measured of it, and the facts that it is predicted from."""
-    plan = memory_prediction.plan_of(request.param)
-    with workplace() as place:
-        path = place.folder / "measured.plan.toml"
-        save(plan, path)
-        words = [str(path), *map(str, memory_prediction.BATCHES)]
-        return plan, place.program("step_memory.py", *words), decoded(ask_about(plan, place.folder))
+@pytest.fixture(scope="module")
+def place():
+    with workplace() as found:
+        yield found
+
+
+@pytest.fixture(scope="module", params=[*BUILT_IN, *MADE])
+def case(request, place):
+    """A plan, its batches, what was measured of it, and the facts that it is predicted from."""
+    if request.param in BUILT_IN:
+        plan, batches = memory_prediction.plan_of(request.param), memory_prediction.BATCHES
+    else:
+        made = place.program("models_to_measure.py", str(place.folder), request.param)
+        plan = memory_prediction.made_plan(request.param, made[request.param])
+        batches = (plan.training.batch_size,)
+    return plan, batches, *memory_prediction.measured_and_known(place, plan, batches)
 
 
 @pytest.mark.parametrize("part", ["weights", "gradients", "slots"])
 def test_that_what_does_not_depend_on_the_batch_is_exact(case, part) -> None:
-    plan, measured, facts = case
+    plan, _, measured, facts = case
     assert getattr(memory_prediction.predicted(plan, 32, facts), part).bytes == measured[part]
 
 
-@pytest.mark.parametrize("batch", memory_prediction.BATCHES)
-def test_that_the_total_is_within_15_percent_of_the_allocators_peak(case, batch) -> None:
-    plan, measured, facts = case
-    peak = median(memory_prediction.totals(measured, batch))
-    assert memory_prediction.predicted(plan, batch, facts).total == pytest.approx(peak, rel=0.15)
+def test_that_a_step_holds_no_more_than_predicted_and_not_much_less(case) -> None:
+    plan, batches, measured, facts = case
+    for batch in batches:
+        held = memory_prediction.totals(measured, batch)
+        assert median(held) <= memory_prediction.predicted(plan, batch, facts).total <= FLUCTUATION * max(held)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.placement.step_memory import Moment, StepMemory, highest
+from gpu_studio.placement.step_memory import Moment, Padding, StepMemory, highest
 
 LINES = st.builds(Moment, fixed=st.integers(0, 10**9), per_sample=st.integers(0, 10**6))
 BATCHES = st.integers(0, 10**5)
@@ -37,3 +37,9 @@ def test_that_the_fullest_moment_says_what_it_holds() -> None:
 
 def test_that_no_moment_holds_nothing() -> None:
     assert StepMemory().peak(64) == 0
+
+
+def test_that_what_the_allocator_adds_is_taken_between_the_batches_that_it_is_known_for() -> None:
+    memory = StepMemory((Moment(0, 100),), (Padding(10, 1.1), Padding(20, 1.3)))
+    assert [round(memory.padded(batch), 3) for batch in (1, 10, 15, 20, 99)] == [1.1, 1.1, 1.2, 1.3, 1.3]
+    assert (memory.asked(15), memory.peak(15)) == (1500, 1800)

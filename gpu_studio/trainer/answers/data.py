@@ -50,7 +50,7 @@ def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict
         facts = replace(_looked_at(plan.data, plan.training.seed), split=plan.data.split)
         return encoded(PlanFacts(data=facts)), True
     except TrainerError as error:
-        if isinstance(error.__cause__, NotHereError):
+        if _is_to_come(error):
             return encoded(PlanFacts(data=announced(plan.data))), False
         details = error.trace if isinstance(error, UserCodeError) else ""
         refused = PlanFacts(data_error=error.message, advice=error.suggestions, details=details)
@@ -58,6 +58,13 @@ def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict
     except MemoryError as error:
         said = f"The data do not fit into memory: {error}."
         return encoded(PlanFacts(data_error=said, advice=(_FEWER,), of_the_moment=True)), False
+
+
+def _is_to_come(error: BaseException | None) -> bool:
+    """Whether the error comes, in the end, of data that the first run downloads; who needs them may have said more."""
+    while error is not None and not isinstance(error, NotHereError):
+        error = error.__cause__
+    return error is not None
 
 
 def _looked_at(data: plans.Data, seed: int) -> DataFacts:

@@ -65,15 +65,15 @@ def scratch_on_cpu(operation: Any, inputs: Sequence[Size]) -> Size:
     return Size(inputs[1].fixed * copies, inputs[1].per_sample * copies)
 
 
-def beside_output_on_cpu(operation: Any, output: Size) -> Size:
-    """`output` with what a kernel on a CPU makes and keeps beside it.
+def workspace_on_cpu(operation: Any, output: Size) -> Size:
+    """What a kernel on a CPU makes beside its output and keeps for the backward pass.
 
-    oneDNN's `MaxPool` notes for each maximum where it came from, in a byte (`_MklMaxPool`'s workspace).
+    oneDNN's `MaxPool` notes for each maximum where it came from, in a byte.
     """
     if operation.type != "MaxPool" or not _ONE_DNN:
-        return output
+        return NOTHING
     width = operation.outputs[0].dtype.size
-    return Size(output.fixed + output.fixed // width, output.per_sample + output.per_sample // width)
+    return Size(output.fixed // width, output.per_sample // width)
 
 
 def _einsum(operation: Any) -> float:

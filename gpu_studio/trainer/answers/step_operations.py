@@ -9,13 +9,14 @@ from tensorflow.python.ops import while_v2
 from gpu_studio.placement.executor import in_one_queue
 from gpu_studio.placement.liveness import NOTHING, Operation, Size, Variable, history
 from gpu_studio.placement.step_memory import highest
-from gpu_studio.trainer.answers.op_costs import OVERWRITING, SHARING, beside_output_on_cpu, flops, scratch_on_cpu
+from gpu_studio.trainer.answers.op_costs import OVERWRITING, SHARING, flops, scratch_on_cpu, workspace_on_cpu
 
 _READING = "ReadVariableOp"
 _ASSIGNING = frozenset({"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
 _NO_MEMORY = frozenset({"Const", _READING, "VarHandleOp", "NoOp"})
 """They give what is there already: a variable's own memory, or a constant of the graph."""
 LOOPS = frozenset({"While", "StatelessWhile"})
+TURNS_AT_ONCE = 2
 LAUNCH_S, BYTES_PER_S, FLOPS_PER_S = 1e-6, 1e10, 3e10
 """A core of a machine of today, roughly: which of two operations takes longer is all that is asked."""
 
@@ -51,9 +52,10 @@ class Graph:
         return [self._seconds(op, batch) for op in self.operations]
 
     def _operation(self, op: Any, *, on_cpu: bool) -> Operation:
+        made = [(self.numbers[x.ref()], self.size(x)) for x in op.outputs]
         return Operation(
-            takes=tuple(self.numbers[x.ref()] for x in op.inputs),
-            makes=tuple((self.numbers[x.ref()], self._made(op, x, on_cpu=on_cpu)) for x in op.outputs),
+            takes=(*(self.numbers[x.ref()] for x in op.inputs), *(self._places_of_maxima(op) if on_cpu else ())),
+            makes=(*made, *(self._workspace(op) if on_cpu else ())),
             after=tuple(self._places[before.name] for before in op.control_inputs if before.name in self._places),
             shares=op.type in SHARING,
             overwrites=op.type in OVERWRITING,
@@ -62,13 +64,20 @@ class Graph:
             writes=self._variable(op, op.inputs[1]) if op.type in _ASSIGNING else None,
         )
 
-    def _made(self, op: Any, tensor: Any, *, on_cpu: bool) -> Size:
-        size = self.size(tensor)
-        return beside_output_on_cpu(op, size) if on_cpu else size
+    def _workspace(self, op: Any) -> list[tuple[int, Size]]:
+        """What a kernel makes beside its outputs for the backward pass: a tensor with a number of its own."""
+        size = workspace_on_cpu(op, self.size(op.outputs[0])) if op.outputs else NOTHING
+        return [] if size == NOTHING else [(-1 - self._places[op.name], size)]
+
+    def _places_of_maxima(self, op: Any) -> list[int]:
+        """The workspace that the forward operation of this one made, if this is a backward one and there is one."""
+        if op.type != "MaxPoolGrad" or op.inputs[1].op.name not in self._places:
+            return []
+        return [number for number, _ in self._workspace(op.inputs[1].op)]
 
     def _scratch(self, op: Any, *, on_cpu: bool) -> Size:
         if op.type in LOOPS:
-            return _in_one_turn(op, self.batch)
+            return _in_turns(op, self.batch)
         return scratch_on_cpu(op, [self.size(x) for x in op.inputs]) if on_cpu else NOTHING
 
     def _variable(self, op: Any, value: Any) -> Variable:
@@ -135,9 +144,9 @@ def _collected(tensor: Any, batch: int) -> Size:
     return Size(size.fixed * turns, size.per_sample * turns)
 
 
-def _in_one_turn(loop: Any, batch: int) -> Size:
-    """The most that one turn of a loop holds besides what it was given."""
+def _in_turns(loop: Any, batch: int) -> Size:
+    """The most that turns of a loop hold besides what they are given; one begins before the last has ended."""
     body = Graph(_body(loop), batch)
-    moments = history(body.as_on("GPU"), in_one_queue(body.as_on("GPU")), results=body.results).moments
-    fullest = highest(moments).fullest(batch)
-    return Size(fullest.fixed, fullest.per_sample)
+    operations = body.as_on("GPU")
+    fullest = highest(history(operations, in_one_queue(operations), results=body.results).moments).fullest(batch)
+    return Size(fullest.fixed * TURNS_AT_ONCE, fullest.per_sample * TURNS_AT_ONCE)

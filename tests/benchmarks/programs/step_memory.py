@@ -19,7 +19,7 @@ from gpu_studio.plan import Plan, load
 from gpu_studio.trainer import environment
 
 WARM_UP = 2
-STEPS = 5
+STEPS = 25
 LIMIT_MIB = 8192
 
 

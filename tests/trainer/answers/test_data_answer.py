@@ -96,12 +96,13 @@ def test_that_data_that_cannot_be_had_are_a_sentence_with_advice(tmp_path, data,
     assert found.advice
 
 
-def test_that_data_that_are_not_here_are_announced_and_not_downloaded(tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize(("name", "train", "shape"), [("mnist", 54_000, (28, 28, 1)), ("cifar10", 45_000, (32, 32, 3))])
+def test_that_data_that_are_not_here_are_announced_and_not_downloaded(name, train, shape, tmp_path, monkeypatch):
     monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
-    mnist = facts(Data(name="mnist"), tmp_path)
-    assert not mnist.here
-    assert (mnist.train, mnist.validation, mnist.test) == (54_000, 6_000, 10_000)
-    assert (mnist.x_shape, mnist.classes, mnist.preview) == ((28, 28, 1), 10, ())
+    found = facts(Data(name=name), tmp_path)
+    assert not found.here
+    assert (found.train, found.validation, found.test) == (train, train // 9, 10_000)
+    assert (found.x_shape, found.classes, found.preview) == (shape, 10, ())
     assert not (tmp_path / "keras").exists()
 
 

@@ -38,6 +38,17 @@ def test_that_peaks_stand_beside_what_was_predicted_where_something_was(figures)
     assert memory["GPU:1"].endswith("limit 1\u2009024 MiB")
 
 
+def test_that_the_variables_of_a_logical_cpu_are_not_held_against_a_whole_step(figures) -> None:
+    on_cpu = replace(
+        figures,
+        peaks={"CPU:0": 4 * MIB},
+        limits={},
+        counted={"CPU:0": "variables"},
+        prediction=Prediction(bytes={"CPU:0": 8 * MIB}),
+    )
+    assert told(on_cpu)["Peak memory"]["CPU:0"] == "4 MiB of variables, 8 MiB predicted for a whole step"
+
+
 def test_that_energy_is_that_of_the_cards_and_what_is_not_known_says_why(figures) -> None:
     cards = told(figures)["Energy and cards"]
     assert "Wh" in cards["energy"]

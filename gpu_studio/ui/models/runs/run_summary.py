@@ -65,12 +65,18 @@ def metric_words(name: str, among: Iterable[str]) -> str:
 def _memory(run: RunFigures) -> Iterator[Pair]:
     for device in dict.fromkeys([*run.peaks, *run.predicted]):
         peak, predicted, limit = run.peaks.get(device), run.predicted.get(device), run.limits.get(device)
+        counted = run.counted.get(device) == "variables"
         told = (
-            UNKNOWN if peak is None else figures.size(peak),
-            f"{figures.size(predicted)} predicted{_off(peak, predicted)}" if predicted is not None else "",
+            UNKNOWN if peak is None else f"{figures.size(peak)}{' of variables' if counted else ''}",
+            _foreseen(predicted, None if counted else peak, whole=counted) if predicted is not None else "",
             f"limit {figures.size(limit)}" if limit else "",
         )
         yield device, ", ".join(filter(None, told))
+
+
+def _foreseen(predicted: int, peak: int | None, *, whole: bool) -> str:
+    """What was predicted. Of a logical CPU only the variables are counted, which a `whole` step is not held against."""
+    return f"{figures.size(predicted)} predicted{' for a whole step' if whole else ''}{_off(peak, predicted)}"
 
 
 def _off(peak: int | None, predicted: int) -> str:
