@@ -28,7 +28,7 @@ FEW = 100
 
 def rows(place: Workplace, _times: int) -> Iterator[Row]:
     """A row for each model and batch, in MiB."""
-    cases = [(model, plan_of(model), BATCHES) for model in SHAPES]
+    cases: list[tuple[str, Plan, Sequence[int]]] = [(model, plan_of(model), BATCHES) for model in SHAPES]
     for name, training in place.program("models_to_measure.py", str(place.folder)).items():
         plan = made_plan(name, training)
         cases.append((name, plan, (plan.training.batch_size,)))
@@ -48,8 +48,8 @@ def measured_and_known(place: Workplace, plan: Plan, batches: Sequence[int]) -> 
 
 def made_plan(name: str, training: Mapping[str, Any]) -> Plan:
     """The plan of one of the models that `models_to_measure.py` saved into the workplace."""
-    files = {"model": Model(file=f"{name}.keras"), "data": Data(file=f"{name}.npz")}
-    return Plan(name=name, devices=Devices(visible=("CPU:0",)), training=Training(**training), **files)
+    model, data = Model(file=f"{name}.keras"), Data(file=f"{name}.npz")
+    return Plan(name=name, devices=Devices(visible=("CPU:0",)), model=model, data=data, training=Training(**training))
 
 
 def plan_of(model: str) -> Plan:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.trainer.answers.op_costs import flops
 from gpu_studio.trainer.answers.step_operations import Graph, root, size_of
 from gpu_studio.trainer.answers.step_trace import BACKWARD, Trace
+from gpu_studio.trainer.cores import cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,8 @@ class _Step:
         graph = self.graph
         gradients = frozenset(self._numbers(self._trace.gradients))
         marks = Marks(graph.results, gradients, frozenset(self._numbers(ref.deref() for ref in self._kept)))
-        threads = len(os.sched_getaffinity(0))
         return {
-            "CPU": on_cpu(graph.as_on("CPU"), graph.seconds, marks, threads),
+            "CPU": on_cpu(graph.as_on("CPU"), graph.seconds, marks, cores()),
             "GPU": on_card(graph.as_on("GPU"), marks),
         }
 
