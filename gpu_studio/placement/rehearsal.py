@@ -23,7 +23,7 @@ SPREAD = 1.0
 """Of the logarithm of an operation's time, from one step to another, on a machine that does other things too."""
 LEFT_BY_BUILDING = (0, 1, 2, 3)
 """Tensors of a variable's size that were there while it was made: its initial value, and what that came from."""
-UNREHEARSED = 1.07
+UNREHEARSED = 1.1
 """Steps that were not rehearsed find free blocks elsewhere: from one process to the next the fullest of forty real
 steps differs by about so much."""
 

@@ -17,6 +17,7 @@ _NO_MEMORY = frozenset({"Const", _READING, "VarHandleOp", "NoOp"})
 """They give what is there already: a variable's own memory, or a constant of the graph."""
 LOOPS = frozenset({"While", "StatelessWhile"})
 TURNS_AT_ONCE = 2
+"""A loop begins a turn as soon as it has what that needs, while others still wait to be added up."""
 LAUNCH_S, BYTES_PER_S, FLOPS_PER_S = 1e-6, 1e10, 3e10
 """A core of a machine of today, roughly: which of two operations takes longer is all that is asked."""
 
