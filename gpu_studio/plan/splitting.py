@@ -10,9 +10,9 @@ GROUPS = "groups"
 """What the array with the group of each sample is called where a plan says nothing else."""
 SPLITS: Mapping[str, str] = {
     "random": "any samples, drawn by the seed",
-    "stratified": "drawn by the seed, each class with its share in every split",
-    "ordered": "the last samples test, those before them validate, as a time series needs it",
-    "grouped": "whole groups, drawn by the seed: of no group are there samples in two splits",
+    "stratified": "each class with its share in every split",
+    "ordered": "the last samples, as for a time series",
+    "grouped": "whole groups, none of them in two splits",
 }
 """The ways, each with what it keeps aside."""
 

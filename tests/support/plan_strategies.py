@@ -25,6 +25,7 @@ from gpu_studio.plan import (
 )
 from gpu_studio.plan.catalogue import COLOURS, DATA, MODELS, OPTIMIZERS, SCHEDULES
 from gpu_studio.plan.keras_names import LOSSES, METRICS
+from gpu_studio.plan.splitting import SPLITS
 
 WHOLE = st.integers(-(2**63) + 1, 2**63 - 1)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -84,7 +85,16 @@ FOLDERS = st.builds(
 )
 """Folders of images with which the rules see nothing wrong."""
 DATA_PART = FOLDERS | st.builds(
-    Data, st.none() | texts(*DATA), OPTIONAL_TEXT, OPTIONAL_TEXT, OPTIONAL_TEXT, options(), FINITE, FINITE
+    Data,
+    name=st.none() | texts(*DATA),
+    file=OPTIONAL_TEXT,
+    folder=OPTIONAL_TEXT,
+    python=OPTIONAL_TEXT,
+    options=options(),
+    split=st.sampled_from(list(SPLITS)),
+    groups=OPTIONAL_TEXT,
+    validation_fraction=FINITE,
+    test_fraction=FINITE,
 )
 MONITORS = texts("loss", "val_loss", "val_sparse_categorical_accuracy")
 TRAINING = st.builds(
