@@ -81,6 +81,11 @@ class Facts:
         return self.from_file or self.model_options.get("dropout", 0) > 0
 
     @property
+    def numbers_evaluation(self) -> bool:
+        """Whether layers may draw random numbers while they are evaluated too."""
+        return self.from_file
+
+    @property
     def keeps_statistics(self) -> bool:
         """Whether layers keep statistics of what they saw."""
         return self.from_file or self.plan.model.name in _NORMALISING

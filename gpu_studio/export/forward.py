@@ -7,7 +7,19 @@ from gpu_studio.export.facts import Facts
 SCALED = "scaled = optimizer.scale_loss(loss)  # larger where float16 needs it"
 
 
+_OUTPUTS_OF = """\
+def outputs_of(x, training):
+    \"\"\"The model's only output, also out of a dictionary or list, in float32.\"\"\"
+    (outputs,) = keras.tree.flatten(model(x, training=training))
+    return tf.cast(outputs, tf.float32)
+"""
+
+
 def called(facts: Facts, training: str) -> str:
     """The model's outputs as an expression, in float32 also where the file's model gives others."""
-    outputs = f"model(x, training={training})"
-    return f"tf.cast({outputs}, tf.float32)" if facts.from_file else outputs
+    return f"outputs_of(x, training={training})" if facts.from_file else f"model(x, training={training})"
+
+
+def unwrapping(facts: Facts) -> str:
+    """The function that gets at the outputs of a model of which nothing is known here; empty for the others."""
+    return _OUTPUTS_OF if facts.from_file else ""

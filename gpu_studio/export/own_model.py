@@ -81,8 +81,8 @@ def ends_in_logits(model):
     # What comes last may pass on or mix what a softmax gave: what the model gives tells.
     samples = np.ones((model.input_shape[0] or 8, *model.input_shape[1:]), "$dtype")
     with keras.StatelessScope():  # it leaves the model as it is
-        outputs = keras.ops.cast(model(samples, training=False), "float32")
-    outputs = np.asarray(outputs)
+        (outputs,) = keras.tree.flatten(model(samples, training=False))
+    outputs = np.asarray(keras.ops.cast(outputs, "float32"))
     return bool((outputs < 0).any() or abs(outputs.sum(axis=-1) - 1).max() > 0.01)
 """
 

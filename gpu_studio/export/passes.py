@@ -61,12 +61,19 @@ for metric in metrics:
 _EVALUATE = """\
 def evaluate($parameters):
     \"\"\"The mean loss$and_metrics over a split, in its own order.\"\"\"
-    losses, sizes = [], []
-    for x, y in batches(split, batch_size, np.arange(len(split[0]))):
+    losses, sizes, in_order = [], [], np.arange(len(split[0]))
+    $loop
         losses.append(evaluate_step($batch))
         sizes.append(len(x))
     return results_of(losses, sizes$with_metrics)
 """
+
+_LOOP = "for x, y in batches(split, batch_size, in_order):"
+
+_NUMBERED = """\
+# Layers may draw random numbers here too. Steps counted down from -1 are none of training.
+for number, (x, y) in enumerate(batches(split, batch_size, in_order)):
+    step = tf.constant(-1 - number, tf.int64)"""
 
 _SHOW = """\
 def show(title, results):
@@ -99,7 +106,14 @@ def _results(facts: Facts) -> str:
 
 def _evaluate(facts: Facts) -> str:
     parameters = ", ".join([*_given(facts), "split", "batch_size"])
-    return fill(_EVALUATE, parameters=parameters, batch=batch(facts), **words(facts))
+    numbered = facts.numbers_evaluation
+    return fill(
+        _EVALUATE,
+        parameters=parameters,
+        loop=_NUMBERED if numbered else _LOOP,
+        batch=batch(facts) + (", step" if numbered else ""),
+        **words(facts),
+    )
 
 
 def _given(facts: Facts) -> list[str]:

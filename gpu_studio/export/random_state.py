@@ -6,9 +6,18 @@ from gpu_studio.export.facts import Facts
 
 _STATES = """\
 # Layers that draw random numbers keep their state in variables of their own.
-weights = {id(variable) for variable in model.weights}
-states = [each for each in model.variables if id(each) not in weights]
+states = [each for each in model.variables if each.name == "seed_generator_state"]
 seeds = [int(np.asarray(state)[0]) for state in states]"""
+
+_SHARED = """\
+# Whoever draws without a seed uses a state that Keras keeps under no public name.
+shared = keras.src.random.seed_generator.global_seed_generator()
+states, seeds = [*states, shared.state], [*seeds, SEED]"""
+
+_SHARE = """\
+# Each replica runs in a thread of its own, and Keras keeps a shared state for each.
+global_state = keras.src.backend.common.global_state
+global_state.set_global_attribute("global_seed_generator", shared)"""
 
 _RESEED = """\
 # Random numbers follow from the number of the step alone, so that any step can be done
@@ -19,7 +28,14 @@ for state, seed in zip(states, seeds):
 
 def state_names(facts: Facts) -> str:
     """The lines that find the random states of the model; empty if nothing draws."""
-    return _STATES if facts.draws else ""
+    if not facts.draws:
+        return ""
+    return f"{_STATES}\n{_SHARED}" if facts.from_file else _STATES
+
+
+def sharing(facts: Facts) -> str:
+    """The lines at the beginning of a replica that give it the random state of what has no seed."""
+    return _SHARE if facts.from_file else ""
 
 
 def reseeding(facts: Facts) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from gpu_studio.export.facts import Facts
 from gpu_studio.export.filling import fill
 from gpu_studio.export.forward import SCALED, called
+from gpu_studio.export.random_state import sharing
 
 _TRAIN = """\
 def train_replica(x, y, weight$step):
     \"\"\"What each replica does with its part of a batch.\"\"\"
+    $sharing
     $random
     with tf.GradientTape() as tape:
         $forward
@@ -31,13 +33,17 @@ def train_step(x, y, weight$step):
     return strategy.reduce("SUM", losses, axis=None)"""
 
 _EVALUATE = """\
-def evaluate_replica(x, y, weight):
-    outputs = $model
-    return tf.reduce_sum(weight * loss_of(y, outputs))$outputs
+def evaluate_replica(x, y, weight$step):
+    $sharing
+    $random
+    $forward
+    loss = tf.reduce_sum(weight * loss_of(y, outputs))
+    $penalty
+    return loss$outputs
 
 @tf.function(reduce_retracing=True)
-def evaluate_step(x, y, weight):
-    losses$outputs = strategy.run(evaluate_replica, args=(x, y, weight))
+def evaluate_step(x, y, weight$step):
+    losses$outputs = strategy.run(evaluate_replica, args=(x, y, weight$step))
     $count
     return strategy.reduce("SUM", losses, axis=None)"""
 
@@ -67,11 +73,11 @@ draw = (step * replicas + tf.cast(replica, tf.int64)) * 4096
 drawn = [(state, tf.stack([seed, draw])) for state, seed in zip(states, seeds)]"""
 
 _PENALTY = """\
-# What layers and regularizers add to the loss: a share from each replica.
+# What layers and regularizers add to the loss, by the replica's share of the samples.
 trainable = model.trainable_variables
 terms = [v.regularizer(v) for v in trainable if v.regularizer is not None]
-penalty = sum(terms + scope.losses)
-loss += tf.cast(penalty, tf.float32) / replicas"""
+penalty = sum(map(tf.reduce_sum, terms + scope.losses))
+loss += tf.cast(penalty, tf.float32) * tf.reduce_sum(weight)"""
 
 _SUM_HERE = """\
 # Keras would $what each replica's gradients and add them up after that, which
@@ -85,14 +91,39 @@ context = tf.distribute.get_replica_context()
 gradients = context.all_reduce("SUM", gradients)"""
 
 _CAUGHT = """\
-kept = enumerate(map(scope.get_current_value, model.non_trainable_weights))
-caught = {str(number): value for number, value in kept if value is not None}"""
+share = tf.reduce_sum(weight)  # of the samples of the batch
+caught = {}
+for number, variable in enumerate(model.non_trainable_weights):
+    value = scope.get_current_value(variable)
+    if value is not None:
+        caught[str(number)] = value * share"""
 
 _WRITE = """\
 # Statistics of what the replicas saw (batch normalisation's) become their mean.
 for number, values in caught.items():
-    mean = strategy.reduce("MEAN", values, axis=None)
+    mean = strategy.reduce("SUM", values, axis=None)
     model.non_trainable_weights[int(number)].assign(mean)"""
+
+_CAUGHT_CHANGES = """\
+share = tf.reduce_sum(weight)  # of the samples of the batch
+caught = {}
+for number, variable in enumerate(model.non_trainable_weights):
+    value = scope.get_current_value(variable)
+    if value is not None:
+        part = tf.sign(share) if variable.aggregation == "sum" else share
+        change = tf.cast(value, tf.float64)
+        change -= tf.cast(variable.value, tf.float64)
+        caught[str(number)] = change * tf.cast(part, tf.float64)"""
+
+_WRITE_CHANGES = """\
+# What layers keep (batch normalisation's statistics) changes by the mean of what the
+# replicas changed, or by all of it where it is a sum.
+for number, changes in caught.items():
+    variable = model.non_trainable_weights[int(number)]
+    value = tf.cast(variable.value, tf.float64)
+    value += strategy.reduce("SUM", changes, axis=None)
+    value = value if "float" in variable.dtype else tf.round(value)
+    variable.assign(tf.cast(value, variable.dtype))"""
 
 
 def train(facts: Facts) -> str:
@@ -101,17 +132,18 @@ def train(facts: Facts) -> str:
     return fill(
         _TRAIN,
         step=", step" if facts.draws else "",
+        sharing=sharing(facts),
         random=_RANDOM if facts.draws else "",
-        forward=_forward(facts),
+        forward=_forward(facts, "True"),
         penalty=_PENALTY if facts.from_file else "",
         scaled=SCALED if facts.scales else "",
         target="scaled" if facts.scales else "loss",
         sum=_SUM if facts.sums_first else "",
-        caught=_CAUGHT if facts.keeps_statistics else "",
+        caught=_caught(facts),
         statistics=", caught" if facts.keeps_statistics else "",
         results="losses" + outputs + (", caught" if facts.keeps_statistics else ""),
         outputs=outputs,
-        write=_WRITE if facts.keeps_statistics else "",
+        write=_write(facts),
         count=_COUNT_IN if facts.plan.training.metrics else "",
     )
 
@@ -125,11 +157,33 @@ def evaluate(facts: Facts) -> str:
     """The functions `evaluate_replica` and `evaluate_step`."""
     metrics = bool(facts.plan.training.metrics)
     outputs, count = (", outputs", _COUNT_IN) if metrics else ("", "")
-    return fill(_EVALUATE, model=called(facts, "False"), count=count, outputs=outputs)
+    numbered = facts.numbers_evaluation
+    return fill(
+        _EVALUATE,
+        step=", step" if numbered else "",
+        sharing=sharing(facts),
+        random=_RANDOM if numbered else "",
+        forward=_forward(facts, "False") if facts.from_file else f"outputs = {called(facts, 'False')}",
+        penalty=_PENALTY if facts.from_file else "",
+        count=count,
+        outputs=outputs,
+    )
 
 
-def _forward(facts: Facts) -> str:
-    model = called(facts, "True")
+def _caught(facts: Facts) -> str:
+    if facts.from_file:
+        return _CAUGHT_CHANGES
+    return _CAUGHT if facts.keeps_statistics else ""
+
+
+def _write(facts: Facts) -> str:
+    if facts.from_file:
+        return _WRITE_CHANGES
+    return _WRITE if facts.keeps_statistics else ""
+
+
+def _forward(facts: Facts, training: str) -> str:
+    model = called(facts, training)
     if not facts.draws and not facts.keeps_statistics:
         return f"outputs = {model}"
     collect = ", collect_losses=True" if facts.from_file else ""

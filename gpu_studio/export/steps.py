@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpu_studio.export import placed_steps, replica_steps
 from gpu_studio.export.facts import Facts
 from gpu_studio.export.filling import fill
-from gpu_studio.export.forward import SCALED, called
+from gpu_studio.export.forward import SCALED, called, unwrapping
 from gpu_studio.export.random_state import reseeding, state_names
 
 _STEPS = """\
@@ -17,6 +17,7 @@ def make_steps($parameters):
     \"\"\"
     $states
 
+    $unwrapping
     $train
 
     $evaluate
@@ -39,10 +40,13 @@ def train_step(x, y$step):
 
 _EVALUATE = """\
 @tf.function(reduce_retracing=True)
-def evaluate_step(x, y):
+def evaluate_step(x, y$step):
+    $reseed
     outputs = $model
+    loss = tf.reduce_mean(loss_of(y, outputs))
+    $penalty
     $count
-    return tf.reduce_mean(loss_of(y, outputs))"""
+    return loss"""
 
 _TRAIN_ON_DEVICE = """\
 def train_on_device(x, y):
@@ -66,17 +70,20 @@ def train_step(x, y$step):
 _EVALUATE_ON_DEVICE = """\
 def evaluate_on_device(x, y):
     outputs = $model
-    return tf.reduce_mean(loss_of(y, outputs))$outputs
+    loss = tf.reduce_mean(loss_of(y, outputs))
+    $penalty
+    return loss$outputs
 
 @tf.function(reduce_retracing=True)
-def evaluate_step(x, y):
+def evaluate_step(x, y$step):
+    $reseed
     loss$outputs = strategy.run(evaluate_on_device, args=(x, y))
     $count
     return loss"""
 
 _PENALTY = """\
 # What layers and regularizers of the model add to the loss.
-loss += tf.cast(sum(model.losses), tf.float32)"""
+loss += tf.cast(sum(map(tf.reduce_sum, model.losses)), tf.float32)"""
 
 COUNT = "update_metrics(y, outputs)"
 
@@ -95,6 +102,7 @@ def steps(facts: Facts) -> str:
         _STEPS,
         parameters=", ".join(parameters(facts)),
         states=states,
+        unwrapping=unwrapping(facts),
         train=train,
         evaluate=f"{evaluate}\n" if evaluates(facts) else "",
         made=", ".join(names(facts)),
@@ -121,16 +129,25 @@ def parameters(facts: Facts) -> list[str]:
 def _alone(facts: Facts) -> tuple[str, str]:
     on_device = facts.plan.distribution.strategy == "one_device"
     outputs, count = (", outputs", COUNT) if facts.plan.training.metrics else ("", "")
+    penalty = _PENALTY if facts.from_file else ""
     train = fill(
         _TRAIN_ON_DEVICE if on_device else _TRAIN,
         step=", step" if facts.draws else "",
         reseed=reseeding(facts),
         model=called(facts, "True"),
-        penalty=_PENALTY if facts.from_file else "",
+        penalty=penalty,
         scaled=SCALED if facts.scales else "",
         target="scaled" if facts.scales else "loss",
         count=count,
         outputs=outputs,
     )
     evaluate = _EVALUATE_ON_DEVICE if on_device else _EVALUATE
-    return train, fill(evaluate, model=called(facts, "False"), count=count, outputs=outputs)
+    return train, fill(
+        evaluate,
+        step=", step" if facts.numbers_evaluation else "",
+        reseed=reseeding(facts) if facts.numbers_evaluation else "",
+        model=called(facts, "False"),
+        penalty=penalty,
+        count=count,
+        outputs=outputs,
+    )

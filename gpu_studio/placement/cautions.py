@@ -45,6 +45,7 @@ def _all(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
         yield from too_much_memory(plan, machine, facts)
         yield from few_samples(plan, machine, facts)
         yield from few_to_normalise(plan, machine, facts)
+        yield from normalised_apart(plan, machine, facts)
         yield from little_work(plan, machine, facts)
 
 
@@ -113,6 +114,19 @@ def few_to_normalise(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator
         text = f"Batch normalisation sees {share} samples at a time."
         why = "Each replica normalises by its own part of the batch: so few give noisy statistics."
         yield Caution("few to normalise", text, why, _use(plan, count, ENOUGH_TO_NORMALISE * count))
+
+
+def normalised_apart(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
+    """Batch normalisation over several replicas, which does not see the whole batch."""
+    count = _replicas(plan, machine)
+    apart = facts.graph is not None and any(layer.normalises_apart for layer in facts.graph.layers)
+    if count > 1 and apart and plan.distribution.strategy in SPREADING:
+        text = f"Each of the {count} replicas normalises its own part of the batch."
+        why = (
+            "Losses differ from those of one device. In a model of your own "
+            "keras.layers.BatchNormalization(synchronized=True) normalises the whole batch."
+        )
+        yield Caution("normalised apart", text, why, on_one(plan, machine))
 
 
 def little_work(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:

@@ -33,6 +33,8 @@ class Layer:
     """What the forward pass keeps for the backward pass, per sample."""
     flops_forward: float = 0.0
     flops_backward: float = 0.0
+    normalises_apart: bool = False
+    """Whether several replicas normalise each its own part of the batch, so that their losses are not one device's."""
 
 
 @dataclass(frozen=True, slots=True)

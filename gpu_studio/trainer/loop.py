@@ -173,7 +173,7 @@ class Loop:
             self._listen()
             count = self._evaluation_pace.next(len(sizes))
             began = time.perf_counter()
-            losses, deltas = self._session.program.evaluate(stream, count)
+            losses, deltas = self._session.program.evaluate(stream, cut.steps() - len(sizes), count)
             self._evaluation_pace.measured(count, time.perf_counter() - began)
             tally.add(float(losses @ sizes[:count]), int(sizes[:count].sum()), deltas)
             sizes = sizes[count:]
@@ -233,4 +233,5 @@ class Loop:
         best = {f"best/{name}": value for name, value in self.best_weights.items()}
         arrays = self._session.capture() | tally | best
         self._saved_step = self.progress.step
-        self._checkpoints.save(Snapshot(self.progress, arrays, self._session.identity(), value))
+        identity = {**self._session.identity(), "parts": self._session.cut.replicas}
+        self._checkpoints.save(Snapshot(self.progress, arrays, identity, value))

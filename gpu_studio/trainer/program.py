@@ -4,9 +4,9 @@ One loop serves every strategy, because Keras 3's own `fit` does not. In a repli
     loss = sum(weight · loss per sample), where the weights of a global batch sum to 1;
     gradients are summed over the replicas first, and only then clipped and applied. (Keras clips each replica's
     gradients before it sums them, which trains another model on four devices than on one.)
-Whatever a layer changes while it is called (batch normalisation's statistics, random state) is caught in a
-`StatelessScope` and written afterwards, once, as the mean over the replicas. Random state is not kept but derived from
-(seed, step, replica), so that dropout after a resume is what it would have been.
+Whatever a layer changes while it is called (batch normalisation's statistics, a weight that it normalises) is caught,
+and written once for all replicas; see `layer_state`. Random numbers follow from (seed, step, replica), so that dropout
+after a resume is what it would have been. Losses that layers add and regularizers count in evaluation too, as in Keras.
 """
 
 from __future__ import annotations
@@ -14,19 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import keras
-import numpy as np
 import tensorflow as tf
 
 from gpu_studio.runs.events import Event
 from gpu_studio.trainer.call import Call, added_up
 from gpu_studio.trainer.communication import CommunicationMeter, between_replicas
 from gpu_studio.trainer.executed_graphs import logical_name
+from gpu_studio.trainer.layer_state import DRAWS_PER_STEP, Caught, Part, RandomStates, contribution, joined
 from gpu_studio.trainer.meters import Deltas, Meters
+from gpu_studio.trainer.sole_output import sole_output
 from gpu_studio.trainer.step_recorder import StepRecorder
 
-# A layer draws at most so many times in one step before its random numbers would meet the next step's.
-DRAWS_PER_STEP = 4096
 RECORDED_STEPS = 5
 """So many steps tell how the time of a step is spent: the machine does other things too, and one may be its victim."""
 
@@ -41,14 +39,14 @@ class Program:
         optimizer: Any,
         loss: Any,
         meters: Meters,
+        seed: int,
         tell: Callable[[Event], object] | None = None,
     ) -> None:
-        """`tell` gets what goes on between the replicas, where there are several."""
+        """`seed` is the plan's. `tell` gets what goes on between the replicas, where there are several."""
         self.strategy, self.model, self.optimizer, self.loss, self.meters = strategy, model, optimizer, loss, meters
         self._replicas = strategy.num_replicas_in_sync
-        weights = {id(v) for v in model.weights}
-        self._generators = [v for v in model.variables if id(v) not in weights]
-        self._seeds = [int(np.asarray(v)[0]) for v in self._generators]
+        self._random = RandomStates(model.variables, seed)
+        self._constraints = _taken_off(model.trainable_variables) if self._replicas > 1 else []
         _reduces_nothing(optimizer)
         self._train = tf.function(self._train_steps, autograph=False)
         self._evaluate = tf.function(self._evaluate_steps, autograph=False)
@@ -78,9 +76,13 @@ class Program:
         losses, deltas, waited = self._train(stream, first, steps)
         return Call(losses.numpy(), deltas, float(waited))
 
-    def evaluate(self, stream: Any, count: int) -> tuple[float, Deltas]:
-        """The mean loss over the batches of `count` steps, each batch counted once, and what the metrics got."""
-        losses, deltas = self._evaluate(stream, tf.constant(count, tf.int32))
+    def evaluate(self, stream: Any, first_batch: int, count: int) -> tuple[Any, Deltas]:
+        """The mean loss of each of the next `count` batches of `stream`, and what the metrics got.
+
+        The first is number `first_batch` of its split: what layers draw is the same whenever a split is evaluated.
+        """
+        first = tf.constant(first_batch, tf.int64)
+        losses, deltas = self._evaluate(stream, first, tf.constant(count, tf.int32))
         return losses.numpy(), deltas
 
     # Traced by TensorFlow, and not by AutoGraph: for each function that it converts it leaves a file in the folder of
@@ -102,9 +104,11 @@ class Program:
         _, losses, deltas, waited, _ = tf.while_loop(lambda index, *_: index < count, step, start)
         return losses.stack(), deltas, waited
 
-    def _evaluate_steps(self, stream: Any, count: Any) -> tuple[Any, Deltas]:
+    def _evaluate_steps(self, stream: Any, first: Any, count: Any) -> tuple[Any, Deltas]:
         def step(index: Any, losses: Any, deltas: Deltas) -> tuple[Any, ...]:
-            loss, added = self._evaluate_step(self._next(stream))
+            # Counted down from -1, where no step of training is.
+            number = -1 - first - tf.cast(index, tf.int64)
+            loss, added = self._evaluate_step(self._next(stream), number)
             return index + 1, losses.write(index, loss), added_up(deltas, added)
 
         start = (0, tf.TensorArray(tf.float32, size=count), self.meters.nothing())
@@ -117,8 +121,8 @@ class Program:
     def _train_step(self, batch: Any, step: Any) -> tuple[Any, Deltas]:
         return self._reduced(*self.strategy.run(self._train_replica, (*batch, step)))
 
-    def _evaluate_step(self, batch: Any) -> tuple[Any, Deltas]:
-        return self._reduced(*self.strategy.run(self._evaluate_replica, batch))
+    def _evaluate_step(self, batch: Any, step: Any) -> tuple[Any, Deltas]:
+        return self._reduced(*self.strategy.run(self._evaluate_replica, (*batch, step)))
 
     def _reduced(self, loss: Any, added: Deltas) -> tuple[Any, Deltas]:
         return self._total(loss), [[self._total(value) for value in row] for row in added]
@@ -136,39 +140,47 @@ class Program:
         context = tf.distribute.get_replica_context()
         trainable = self.model.trainable_variables
         with tf.GradientTape() as tape:
-            with self._caught(context, step) as scope:
-                outputs = self.model(x, training=True)
-            loss = tf.reduce_sum(weight * self._per_sample(y, outputs)) + self._penalty(scope.losses)
+            loss, outputs, changes = self._judged_replica(context, x, y, weight, step, training=True)
             scaled = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled, [v.value for v in trainable])
+        # First, because an update changes what the layers left.
+        self._write(context, *changes)
         self.optimizer.apply(self._summed(context, gradients), trainable)
-        self._write(context, scope)
+        if self._constraints:
+            context.merge_call(self._constrain)
         return loss, self.meters.added(y, outputs, tf.cast(weight > 0, tf.float32))
 
-    def _evaluate_replica(self, x: Any, y: Any, weight: Any) -> tuple[Any, Deltas]:
-        outputs = self.model(x, training=False)
-        loss = tf.reduce_sum(weight * self._per_sample(y, outputs))
+    def _evaluate_replica(self, x: Any, y: Any, weight: Any, step: Any) -> tuple[Any, Deltas]:
+        context = tf.distribute.get_replica_context()
+        loss, outputs, changes = self._judged_replica(context, x, y, weight, step, training=False)
+        self._write(context, *changes)
         return loss, self.meters.added(y, outputs, tf.cast(weight > 0, tf.float32))
+
+    def _judged_replica(
+        self, context: Any, x: Any, y: Any, weight: Any, step: Any, *, training: bool
+    ) -> tuple[Any, Any, tuple[Caught, Part]]:
+        """The replica's part of the loss, its outputs, and what its layers have changed."""
+        part = Part(tf.cast(context.replica_id_in_sync_group, tf.int64), tf.reduce_sum(weight))
+        with self._caught(step * self._replicas + part.number) as caught:
+            outputs = sole_output(self.model(x, training=training))
+            penalty = self._penalty(caught, part)
+        loss = tf.reduce_sum(weight * self._per_sample(y, outputs)) + penalty
+        return loss, outputs, (caught, part)
 
     def _per_sample(self, y: Any, outputs: Any) -> Any:
         losses = tf.cast(self.loss(y, outputs), tf.float32)
         rank = losses.shape.rank or 1
         return tf.reduce_mean(losses, axis=list(range(1, rank))) if rank > 1 else losses
 
-    def _penalty(self, activity: list[Any]) -> Any:
-        """The losses that layers add, and regularizers; each replica has its share, so that the sum has them once."""
+    def _penalty(self, caught: Caught, part: Part) -> Any:
+        """The losses that layers add, and regularizers: what this part has of them."""
         weights = [v.regularizer(v) for v in self.model.trainable_variables if v.regularizer is not None]
-        terms = [tf.cast(term, tf.float32) for term in (*activity, *weights)]
-        return tf.add_n(terms) / self._replicas if terms else 0.0
+        terms = [part.of_batch(term) for term in (*caught.losses, *weights)]
+        return tf.add_n(terms) if terms else 0.0
 
-    def _caught(self, context: Any, step: Any) -> Any:
-        replica = tf.cast(context.replica_id_in_sync_group, tf.int64)
-        return self._caught_from((step * self._replicas + replica) * DRAWS_PER_STEP)
-
-    def _caught_from(self, draw: Any) -> Any:
-        """A scope that catches what layers change, with random states that start from the number `draw`."""
-        states = [tf.stack([tf.constant(seed, tf.int64), draw]) for seed in self._seeds]
-        return keras.StatelessScope(state_mapping=list(zip(self._generators, states, strict=True)), collect_losses=True)
+    def _caught(self, number: Any) -> Caught:
+        """A scope that catches what layers change; `number` counts the parts of all steps."""
+        return Caught(self._random, number * DRAWS_PER_STEP)
 
     def _summed(self, context: Any, gradients: list[Any]) -> list[Any]:
         if self._replicas == 1:
@@ -178,21 +190,45 @@ class Program:
             reduced = iter(context.all_reduce(tf.distribute.ReduceOp.SUM, some))
         return [None if gradient is None else next(reduced) for gradient in gradients]
 
-    def _write(self, context: Any, scope: Any) -> None:
-        states = [(v.value, scope.get_current_value(v)) for v in self.model.non_trainable_weights]
-        changed = [(variable, value) for variable, value in states if value is not None]
-        if changed:
-            variables, values = zip(*changed, strict=True)
-            context.merge_call(_assign_means, args=(list(variables), list(values)))
+    def _constrain(self, strategy: Any) -> None:
+        for variable, constraint in self._constraints:
+            strategy.extended.update(variable.value, _assign_constrained(constraint), group=False)
+
+    def _write(self, context: Any, caught: Caught, part: Part) -> None:
+        variables = caught.changed
+        if self._replicas == 1:
+            for variable in variables:
+                variable.assign(caught.get_current_value(variable))
+        elif variables:
+            brought = [contribution(variable, caught, part) for variable in variables]
+            context.merge_call(_write_joined, args=(variables, brought))
 
 
-def _assign_means(strategy: Any, variables: list[Any], values: list[Any]) -> None:
-    if strategy.num_replicas_in_sync > 1:
-        pairs = list(zip(values, variables, strict=True))
-        with between_replicas():
-            values = strategy.extended.batch_reduce_to(tf.distribute.ReduceOp.MEAN, pairs)
-    for variable, value in zip(variables, values, strict=True):
-        strategy.extended.update(variable, lambda v, new: v.assign(new), args=(value,), group=False)
+def _write_joined(strategy: Any, variables: list[Any], brought: list[Any]) -> None:
+    pairs = [(each, variable.value) for variable, each in zip(variables, brought, strict=True)]
+    with between_replicas():
+        totals = strategy.extended.batch_reduce_to(tf.distribute.ReduceOp.SUM, pairs)
+    for variable, total in zip(variables, totals, strict=True):
+        strategy.extended.update(variable.value, _assign_joined, args=(total,), group=False)
+
+
+def _assign_joined(value: Any, total: Any) -> Any:
+    return value.assign(joined(value, total))
+
+
+def _taken_off(variables: list[Any]) -> list[tuple[Any, Any]]:
+    """The variables that have a constraint, and it; they are without it from now on.
+
+    The optimizer would have each replica write them, which CentralStorage forbids.
+    """
+    constraints = [(variable, variable.constraint) for variable in variables if variable.constraint is not None]
+    for variable, _ in constraints:
+        variable.constraint = None
+    return constraints
+
+
+def _assign_constrained(constraint: Any) -> Callable[[Any], Any]:
+    return lambda value: value.assign(constraint(value))
 
 
 def _recorder(strategy: Any, tell: Callable[[Event], object]) -> StepRecorder:

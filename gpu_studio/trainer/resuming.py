@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import Event, Log, Warned
 from gpu_studio.runs.inheritance import resumed_from
-from gpu_studio.trainer import checkpoints
+from gpu_studio.trainer import checkpoints, layer_state
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.loop import Loop
 from gpu_studio.trainer.progress import Progress
@@ -42,6 +42,19 @@ def progress_in(state: Mapping[str, Any], session: Session) -> tuple[Progress, E
             suggestion="Resume with the same data and training.seed to go on exactly where it stopped.",
         )
     return progress, Log(message=f"Going on after step {progress.step}, in epoch {progress.epoch + 1}.")
+
+
+def other_draws(state: Mapping[str, Any], session: Session) -> Iterator[Warned]:
+    """A warning where a batch comes in more or fewer parts than before: layers draw anew for each of them."""
+    before, now = state.get("parts"), session.cut.replicas
+    if before not in (None, now) and layer_state.draws(session.model):
+        yield Warned(
+            message=(
+                f"A batch comes in {now} parts now, before the checkpoint in {before}: dropout and other random layers "
+                "draw other numbers from here on, so that losses are not those that the first run would have had."
+            ),
+            suggestion="It trains as well. For the same losses resume with as many replicas and micro-batches.",
+        )
 
 
 def restore(loop: Loop, session: Session, arrays: Mapping[str, np.ndarray]) -> None:

@@ -21,8 +21,10 @@ from gpu_studio.trainer.errors import PlanRefused, TrainerError
 from gpu_studio.trainer.meters import Meters
 from gpu_studio.trainer.models import build_model
 from gpu_studio.trainer.models.notes import name_of, notes_on
+from gpu_studio.trainer.normalisation import replicas_apart
 from gpu_studio.trainer.placed import PlacedModel, PlacedProgram, place
 from gpu_studio.trainer.program import Program
+from gpu_studio.trainer.sole_output import output_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +105,14 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
     policy = precision.set_precision(plan.training.mixed_precision, spread.replicas)
     if plan.data.folder:
         tell(events.Log(message=f"Reading the images in {plan.data.folder}."))  # of many it takes minutes
-    dataset = load_data(plan.data, plan.training.seed, base)
+    seed = plan.training.seed
+    dataset = load_data(plan.data, seed, base)
     _refuse_unmeasured(plan, dataset)
     for sentence in dataset.notes:
         tell(events.Warned(message=sentence))
     cut = _cut(plan, dataset, spread)
     with spread.strategy.scope():
-        model = build_model(plan.model, dataset, base, plan.training.seed)
+        model = build_model(plan.model, dataset, base, seed)
         # Asked of the whole model: once its layers are split over devices, only the program can run it.
         meeting = keras_objects.Meeting.of(dataset, model)
         placed = _placed(plan, spread, model)
@@ -122,9 +125,12 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
     metrics = keras_objects.make_metrics(plan.training, dataset, meeting)
     meters = Meters(metrics, _example(dataset, model))
     if placed:
-        program: Program = PlacedProgram(placed, optimizer, loss, meters, cut, tell)
+        program: Program = PlacedProgram(placed, optimizer, loss, meters, seed, cut, tell)
     else:
-        program = Program(spread.strategy, model, optimizer, loss, meters, tell if telemetry.is_full() else None)
+        told = tell if telemetry.is_full() else None
+        program = Program(spread.strategy, model, optimizer, loss, meters, seed, told)
+    for warned in replicas_apart(model, cut) if spread.strategy.num_replicas_in_sync > 1 else ():
+        tell(warned)
     session = Session(plan, logical, spread, dataset, model, optimizer, meters, program, cut, policy)
     tell(_model_event(session))
     return session
@@ -166,7 +172,7 @@ def _cut(plan: Plan, dataset: Dataset, spread: strategies.Spread) -> Cut:
 
 
 def _example(dataset: Dataset, model: Any) -> tuple[Any, Any]:
-    outputs = np.zeros((1, *model.output_shape[1:]), np.float32)
+    outputs = np.zeros((1, *output_shape(model)), np.float32)
     return tf.constant(dataset.train.wanted(slice(1))), tf.constant(outputs)
 
 

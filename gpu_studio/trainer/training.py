@@ -36,6 +36,8 @@ def train_plan(
     if stored is not None:
         reached.progress, said = resuming.progress_in(stored[0], made)
         writer.write(said)
+        for warned in resuming.other_draws(stored[0], made):
+            writer.write(warned)
     telemetry = Telemetry(run, writer, scene.meter)
     return _loop(run, made, writer, control, reached, telemetry, stored[1] if stored else {})
 

@@ -202,6 +202,18 @@ def test_that_batch_normalisation_gets_enough_samples(scope):
     assert after.training.batch_size == (16 if scope == "replica" else 32)
 
 
+def test_that_replicas_that_normalise_apart_are_told_of_with_the_remedy():
+    layers = (*THREE_LAYERS.layers[:2], replace(THREE_LAYERS.layers[2], normalises_apart=True))
+    facts = replace(FACTS, model=replace(MODEL, graph=replace(THREE_LAYERS, layers=layers)))
+    for strategy in ("mirrored", "central_storage"):
+        plan = a_plan(64, strategy)
+        caution = the("normalised apart", plan, TWO_CARDS, facts)
+        assert "synchronized=True" in caution.why
+        assert mended(caution, plan, TWO_CARDS, facts).distribution.strategy == "one_device"
+    assert "normalised apart" not in names(a_plan(64, "none"), TWO_CARDS, facts)
+    assert "normalised apart" not in names(a_plan(64), TWO_CARDS)
+
+
 @given(
     batch=st.integers(-1, 100_000),
     strategy=st.sampled_from(["none", "one_device", "mirrored", "central_storage"]),

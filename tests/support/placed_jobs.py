@@ -102,7 +102,7 @@ class Worker:
             losses = made.program.train(stream, job.get("first", 0), job.get("steps", 4)).losses
         peak = tf.config.experimental.get_memory_info("CPU:0")["peak"] - before
         split = made.dataset.validation
-        evaluated, _ = made.program.evaluate(made.evaluation_stream(split), made.cut_for(split).steps())
+        evaluated, _ = made.program.evaluate(made.evaluation_stream(split), 0, made.cut_for(split).steps())
         return {"losses": losses.tolist(), "evaluated": evaluated.tolist(), "peak": peak}
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from training_runs import Finished, running, small_plan, trained
@@ -145,3 +147,23 @@ def test_that_another_model_is_refused_in_a_sentence(tmp_path: Path) -> None:
     )
     assert second.code == 1
     assert "another model" in second.one(events.Failed).message
+
+
+STATE = "seed_generator_state"
+
+
+@pytest.mark.parametrize(
+    ("before", "state_names", "told"),
+    [(1, [STATE], 1), (4, [STATE], 0), (None, [STATE], 0), (1, ["kernel"], 0)],
+    ids=["other parts", "as many parts", "an older checkpoint", "nothing random"],
+)
+def test_that_a_resume_that_draws_other_random_numbers_says_so(
+    before: int | None, state_names: list[str], told: int
+) -> None:
+    from gpu_studio.trainer.resuming import other_draws
+
+    variables = [SimpleNamespace(name=name) for name in state_names]
+    session: Any = SimpleNamespace(cut=SimpleNamespace(replicas=4), model=SimpleNamespace(variables=variables))
+    warned = list(other_draws({} if before is None else {"parts": before}, session))
+    assert len(warned) == told
+    assert all("in 4 parts now, before the checkpoint in 1" in each.message for each in warned)

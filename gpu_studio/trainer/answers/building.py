@@ -20,7 +20,9 @@ from gpu_studio.trainer.meters import Meters
 from gpu_studio.trainer.model_layers import PlaceableLayer, placeable_layers
 from gpu_studio.trainer.models import build_model
 from gpu_studio.trainer.models.notes import notes_on
+from gpu_studio.trainer.normalisation import is_apart
 from gpu_studio.trainer.program import Program
+from gpu_studio.trainer.sole_output import output_shape
 
 _SEED = 0
 _STEPS = 1_000_000
@@ -62,7 +64,7 @@ def facts_of(training: plans.Training, dataset: Dataset, model: Any) -> ModelFac
     meeting = keras_objects.Meeting.of(dataset, model)
     meters = Meters(keras_objects.make_metrics(training, dataset, meeting), _example(dataset, model))
     loss = keras_objects.make_loss(training, dataset, meeting)
-    program = Program(tf.distribute.get_strategy(), model, optimizer, loss, meters)
+    program = Program(tf.distribute.get_strategy(), model, optimizer, loss, meters, _SEED)
     costs = costs_of(trace_step(program, dataset, layers))
     weights = {id(variable) for variable in model.weights}
     return ModelFacts(
@@ -105,7 +107,7 @@ def _graph(model: Any, dataset: Dataset, layers: list[PlaceableLayer], costs: di
         name=model.name,
         layers=tuple(_layer(each, costs.get(each.path, LayerCosts())) for each in layers),
         input_shape=dataset.sample_shape,
-        output_shape=tuple(model.output_shape[1:]),
+        output_shape=output_shape(model),
         input_bytes=int(dataset.train.seen(slice(1)).nbytes),
     )
 
@@ -125,6 +127,7 @@ def _layer(placeable: PlaceableLayer, costs: LayerCosts) -> Layer:
         kept_bytes=costs.kept_bytes,
         flops_forward=costs.flops_forward,
         flops_backward=costs.flops_backward,
+        normalises_apart=is_apart(placeable.layer),
     )
 
 
@@ -134,5 +137,5 @@ def _bytes(variable: Any) -> int:
 
 
 def _example(dataset: Dataset, model: Any) -> tuple[Any, Any]:
-    outputs = np.zeros((1, *model.output_shape[1:]), np.float32)
+    outputs = np.zeros((1, *output_shape(model)), np.float32)
     return tf.constant(dataset.train.wanted(slice(1))), tf.constant(outputs)

@@ -67,7 +67,7 @@ def _results(built: Rebuilt, split: Any, batch: int, progress: Progress) -> dict
     for first in range(0, len(sizes), at_once):
         progress(f"{first * 100 // len(sizes)} %")
         some = sizes[first : first + at_once]
-        losses, deltas = program.evaluate(stream, len(some))
+        losses, deltas = program.evaluate(stream, first, len(some))
         tally.add(float(losses @ some), int(some.sum()), deltas)
     return tally.results()
 
@@ -79,12 +79,13 @@ def _program(built: Rebuilt) -> Any:
     from gpu_studio.trainer import keras_objects
     from gpu_studio.trainer.meters import Meters
     from gpu_studio.trainer.program import Program
+    from gpu_studio.trainer.sole_output import output_shape
 
     training, dataset, model = built.plan.training, built.dataset, built.model
-    outputs = np.zeros((1, *model.output_shape[1:]), np.float32)
+    outputs = np.zeros((1, *output_shape(model)), np.float32)
     example = tf.constant(dataset.train.wanted(slice(1))), tf.constant(outputs)
     meeting = keras_objects.Meeting.of(dataset, model)
     meters = Meters(keras_objects.make_metrics(training, dataset, meeting), example)
     loss = keras_objects.make_loss(training, dataset, meeting)
     # Nothing is trained: this optimizer has no variables to hold.
-    return Program(tf.distribute.get_strategy(), model, keras.optimizers.SGD(), loss, meters)
+    return Program(tf.distribute.get_strategy(), model, keras.optimizers.SGD(), loss, meters, training.seed)

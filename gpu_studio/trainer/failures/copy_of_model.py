@@ -16,6 +16,7 @@ from gpu_studio.trainer.failures.finding import Look
 from gpu_studio.trainer.model_layers import placeable_layers
 from gpu_studio.trainer.models import build_model
 from gpu_studio.trainer.session import Session
+from gpu_studio.trainer.sole_output import sole_output
 from gpu_studio.trainer.traced_layers import replaced_call
 
 Arrays = Mapping[str, np.ndarray]
@@ -87,13 +88,13 @@ class CopyOfModel:
         """The first layer whose output is not finite, and the mean loss."""
         bad: list[str] = []
         with self._watched(bad):
-            outputs = self.model(x, training=True)
+            outputs = sole_output(self.model(x, training=True))
         return (bad[0] if bad else None), tf.reduce_mean(self._loss(y, outputs))
 
     def _gradients(self, x: np.ndarray, y: np.ndarray, samples: int) -> list[Any]:
         variables = self.model.trainable_variables
         with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(self._loss(y, self.model(x, training=True))) / samples
+            loss = tf.reduce_sum(self._loss(y, sole_output(self.model(x, training=True)))) / samples
         return [
             tf.convert_to_tensor(g) if g is not None else None
             for g in tape.gradient(loss, [v.value for v in variables])

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 
 from gpu_studio.trainer.data import Dataset
+from gpu_studio.trainer.sole_output import sole_output
 
 _FEW = 8
 _NEAR = 1e-2
@@ -75,6 +76,6 @@ def _are_shares(model: keras.Model, dataset: Dataset) -> bool:
     # A model may be built for batches of one size alone.
     rows = np.arange(model.inputs[0].shape[0] or _FEW) % len(dataset.train)
     with keras.StatelessScope():  # a look at the model leaves its random states and statistics as they are
-        outputs = model(dataset.train.seen(rows), training=False)
+        outputs = sole_output(model(dataset.train.seen(rows), training=False))
     given = np.asarray(keras.ops.convert_to_numpy(outputs), np.float64)
     return bool(np.all(given >= 0) and np.allclose(given.sum(axis=-1), 1, atol=_NEAR))

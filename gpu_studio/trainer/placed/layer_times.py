@@ -100,8 +100,8 @@ def spent_in(executed: Iterable[Executed], seats: Sequence[Seat], steps: int) ->
 
 
 def _program(session: Session, cut: Cut) -> Any:
-    loss = session.program.loss
-    return PlacedProgram(_placed(session), session.optimizer, loss, session.meters, cut, lambda _event: None)
+    loss, seed = session.program.loss, session.plan.training.seed
+    return PlacedProgram(_placed(session), session.optimizer, loss, session.meters, seed, cut, lambda _event: None)
 
 
 def _placed(session: Session) -> PlacedModel:

@@ -23,6 +23,7 @@ from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.call import added_up
 from gpu_studio.trainer.communication import CommunicationMeter
 from gpu_studio.trainer.cores import cores
+from gpu_studio.trainer.layer_state import Caught, Part
 from gpu_studio.trainer.meters import Deltas, Meters
 from gpu_studio.trainer.placed.gradients import Accumulation
 from gpu_studio.trainer.placed.notes import notes
@@ -33,18 +34,19 @@ from gpu_studio.trainer.placed.scopes import following_inputs
 from gpu_studio.trainer.placed.statistics import Statistics, normalisations
 from gpu_studio.trainer.placed.step_timeline import timeline_of
 from gpu_studio.trainer.placed.updates import Updates, move_slots
-from gpu_studio.trainer.program import DRAWS_PER_STEP, Program
+from gpu_studio.trainer.program import Program
+from gpu_studio.trainer.sole_output import sole_output
 from gpu_studio.trainer.step_recorder import Recorded, StepRecorder
 
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """What a micro-batch gave. `share` is its part of the batch's samples; `scope` holds what its layers changed."""
+    """What a micro-batch gave, and what its layers changed."""
 
     loss: Any
     deltas: Deltas
-    share: Any = None
-    scope: Any = None
+    part: Part
+    caught: Caught
 
 
 class PlacedProgram(Program):
@@ -56,22 +58,23 @@ class PlacedProgram(Program):
         optimizer: Any,
         loss: Any,
         meters: Meters,
+        seed: int,
         cut: Cut,
         tell: Callable[[Event], object],
     ) -> None:
         """`cut` says how a batch comes in parts; `tell` gets what the first step's operations were seen to do."""
-        super().__init__(tf.distribute.get_strategy(), placed.model, optimizer, loss, meters)
+        super().__init__(tf.distribute.get_strategy(), placed.model, optimizer, loss, meters, seed)
         self.placed, self._micro_batches = placed, cut.replicas
         self._part_rows = cut.batch / cut.replicas
         self._at_once = _at_once({device for seat in placed.seats for device in seat.devices})
         move_slots(optimizer, placed.trainable)
         self._updates = Updates(optimizer, placed.owners())
-        self._statistics = Statistics(placed.model.non_trainable_weights, normalisations(placed.seats))
+        self._statistics = Statistics(normalisations(placed.seats))
         self._proof = Proof(placed.seats, tell)
         self._meter = CommunicationMeter((each for seat in placed.seats for each in (*seat.devices, seat.home)), 1)
         self._recorder = StepRecorder(self._proving, [self._timeline, self._meter.read], tell)
         self._traced: Any = None
-        self._recomputing = Recomputing(placed.model, placed.seats, self._generators) if placed.plan.recompute else None
+        self._recomputing = Recomputing(placed.model, placed.seats) if placed.plan.recompute else None
         for note in notes(placed, cut):
             tell(note)
 
@@ -111,13 +114,16 @@ class PlacedProgram(Program):
         with self._scopes(), self._recomputing.entered() if self._recomputing else nullcontext():
             sums = Accumulation(self.placed.trainable, self._at_once)
             results = [self._train_part(part, step, number, sums) for number, part in enumerate(batch)]
+            # First, because an update changes what the layers left.
+            self._keep(results)
             self._apply(sums.whole)
-            self._statistics.write([result.scope for result in results], [result.share for result in results])
             return self._together(results)
 
-    def _evaluate_step(self, batch: Any) -> tuple[Any, Deltas]:
+    def _evaluate_step(self, batch: Any, step: Any) -> tuple[Any, Deltas]:
         with self._scopes():
-            return self._together([self._evaluate_part(part) for part in batch])
+            results = [self._judged(part, step, number, training=False) for number, part in enumerate(batch)]
+            self._keep(results)
+            return self._together(results)
 
     @contextmanager
     def _scopes(self) -> Iterator[None]:
@@ -126,27 +132,26 @@ class PlacedProgram(Program):
 
     def _train_part(self, part: Any, step: Any, number: int, sums: Accumulation) -> _Result:
         x, y, weight = part
-        with self._caught_part(step, number) as scope:
-            outputs = self.model(sums.next_input(x), training=True)
-        share = tf.reduce_sum(weight)
-        activity = [tf.cast(term, tf.float32) * share for term in scope.losses]
-        if number == 0:
-            activity += self._weight_penalties()
-        loss, deltas = self._judged(outputs, y, weight)
-        loss = tf.add_n([loss, *activity])
-        sums.add(self.optimizer.scale_loss(loss))
-        return _Result(loss, deltas, share, scope)
+        result = self._judged((sums.next_input(x), y, weight), step, number, training=True)
+        sums.add(self.optimizer.scale_loss(result.loss))
+        return result
 
-    def _evaluate_part(self, part: Any) -> _Result:
-        x, y, weight = part
-        loss, deltas = self._judged(self.model(x, training=False), y, weight)
-        return _Result(loss, deltas)
-
-    def _judged(self, outputs: Any, y: Any, weight: Any) -> tuple[Any, Deltas]:
-        """Loss and metrics, where the outputs are and not where the labels come from."""
+    def _judged(self, samples: Any, step: Any, number: int, *, training: bool) -> _Result:
+        x, y, weight = samples
+        part = Part(number, tf.reduce_sum(weight))
+        with self._caught(step * self._micro_batches + number) as caught:
+            outputs = sole_output(self.model(x, training=training))
+            # The regularizers are the same for every micro-batch, and computed once.
+            weights = self._weight_penalties() if number == 0 else []
+        terms = [*map(part.of_batch, caught.losses), *weights]
+        # Loss and metrics are computed where the outputs are, and not where the labels come from.
         with tf.device(outputs.device):
             loss = tf.reduce_sum(weight * self._per_sample(y, outputs))
-            return loss, self.meters.added(y, outputs, tf.cast(weight > 0, tf.float32))
+            deltas = self.meters.added(y, outputs, tf.cast(weight > 0, tf.float32))
+        return _Result(tf.add_n([loss, *terms]), deltas, part, caught)
+
+    def _keep(self, results: list[_Result]) -> None:
+        self._statistics.write([(result.caught, result.part) for result in results])
 
     def _weight_penalties(self) -> list[Any]:
         """The regularizers of the weights, each on its weight's device."""
@@ -156,10 +161,6 @@ class PlacedProgram(Program):
                 with tf.device(variable.value.device):
                     terms.append(tf.cast(variable.regularizer(variable), tf.float32))
         return terms
-
-    def _caught_part(self, step: Any, number: int) -> Any:
-        draw = (step * self._micro_batches + number) * DRAWS_PER_STEP
-        return self._caught_from(draw)
 
     def _apply(self, gradients: list[Any]) -> None:
         with self._updates.placed():

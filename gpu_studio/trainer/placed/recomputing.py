@@ -15,6 +15,7 @@ import keras
 import tensorflow as tf
 from keras.src import backend
 
+from gpu_studio.trainer.layer_state import Caught
 from gpu_studio.trainer.model_layers import graph_of, leaves_below, nodes_of
 from gpu_studio.trainer.placed.assignment import Seat
 
@@ -40,10 +41,8 @@ class Stage:
 class Recomputing:
     """Has the graphs of a model run in stages, each of which is computed again in the backward pass."""
 
-    def __init__(self, model: Any, seats: Sequence[Seat], generators: Sequence[Any]) -> None:
-        """`generators` are the variables of random state, so that a second pass draws what the first one drew."""
+    def __init__(self, model: Any, seats: Sequence[Seat]) -> None:
         self._devices = {id(seat.layer): None if seat.split else seat.home for seat in seats}
-        self._generators = list(generators)
         # A nested model that is called twice is one graph.
         self._graphs = list({id(graph): graph for graph in self._spread_graphs(model)}.values())
 
@@ -107,15 +106,15 @@ class Recomputing:
     ) -> None:
         inputs, outputs = stage.inputs(), stage.outputs(wanted)
         masks: list[Any] = [None] * len(outputs)
-        starts: list[tuple[Any, Any]] = []
+        again: list[Caught] = []
 
         def compute(*given: Any) -> list[Any]:
             mine = dict(zip(map(id, inputs), given, strict=True))
             _copy_masks([values[id(x)] for x in inputs], given)
-            if starts:
-                with keras.StatelessScope(state_mapping=starts):
+            if again:  # the second pass draws what the first one drew
+                with again[0]:
                     return _through(stage.nodes, mine, outputs, operation_fn)
-            starts.extend((generator, _current(generator)) for generator in self._generators)
+            again.append(backend.get_stateless_scope().again())
             made = _through(stage.nodes, mine, outputs, operation_fn)
             masks[:] = [backend.get_keras_mask(x) for x in made]
             return made
@@ -139,11 +138,6 @@ def _through(
         made = operation_fn(node.operation)(*args, **kwargs)
         values.update(zip(map(id, node.outputs), keras.tree.flatten(made), strict=True))
     return [values[id(x)] for x in outputs]
-
-
-def _current(generator: Any) -> Any:
-    scope: Any = backend.get_stateless_scope()
-    return scope.get_current_value(generator) if scope is not None else generator.value
 
 
 def _copy_masks(values: Sequence[Any], copies: Sequence[Any]) -> None:

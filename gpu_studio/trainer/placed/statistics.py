@@ -1,9 +1,10 @@
 """What layers change while they are called, put together from micro-batches.
 
-Each micro-batch starts from the same state V and leaves V_i behind. Their mean, weighted by samples, is written once a
-step. For the moving variance of batch normalisation the mean is not enough: with momentum m, V_i = m·V + (1 − m)·b_i,
-and the variance of the whole batch is the mean of the variances plus the variance of the means, so that
-Σ w_i (M_i − M)² / (1 − m) is added, M_i being the moving means. Each micro-batch is normalised by itself.
+Each micro-batch starts from the same state V and leaves V_i behind. What they come to together is written once a step,
+as `layer_state` says: mostly their mean, weighted by samples. For the moving variance of batch normalisation that is
+not enough: with momentum m, V_i = m·V + (1 − m)·b_i, and the variance of the whole batch is the mean of the variances
+plus the variance of the means, so that Σ w_i (M_i − M)² / (1 − m) is added, M_i being the moving means. Each
+micro-batch is normalised by itself.
 
 This is the deferred batch normalisation of Kim et al. 2020, "torchgpipe" (arXiv:2004.09910), section 3.2.1, after
 Huang et al. 2019, "GPipe" (arXiv:1811.06965), section 2.2.
@@ -17,6 +18,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from gpu_studio.trainer.layer_state import Caught, Part, contribution, joined
 from gpu_studio.trainer.placed.assignment import Seat
 
 
@@ -29,30 +31,28 @@ def normalisations(seats: Sequence[Seat]) -> list[Any]:
 class Statistics:
     """Writes, once a step, what the layers of a model have changed in the micro-batches of it."""
 
-    def __init__(self, variables: Sequence[Any], layers: Sequence[Any]) -> None:
-        """`variables` are the model's that training does not change; `layers` its batch normalisations."""
-        self._variables = list(variables)
+    def __init__(self, layers: Sequence[Any]) -> None:
+        """`layers` are the model's batch normalisations."""
         self._means = {id(layer.moving_variance): (layer.moving_mean, layer.momentum) for layer in layers}
 
-    def write(self, scopes: Sequence[Any], shares: Sequence[Any]) -> None:
-        """`scopes` are the `StatelessScope`s of the micro-batches; `shares` of the samples sum to 1."""
-        changed = [(v, [scope.get_current_value(v) for scope in scopes]) for v in self._variables]
-        for variable, values in [(v, values) for v, values in changed if values[0] is not None]:
+    def write(self, parts: Sequence[tuple[Caught, Part]]) -> None:
+        """Write what was caught in each micro-batch."""
+        for variable in parts[0][0].changed:
             with tf.device(variable.value.device):
-                variable.value.assign(self._together(variable, values, scopes, shares))
+                variable.value.assign(self._together(variable, parts))
 
-    def _together(self, variable: Any, values: Sequence[Any], scopes: Sequence[Any], shares: Sequence[Any]) -> Any:
-        if len(values) == 1:
-            return values[0]
-        mean = _mean(values, shares)
+    def _together(self, variable: Any, parts: Sequence[tuple[Caught, Part]]) -> Any:
+        if len(parts) == 1:
+            return parts[0][0].get_current_value(variable)
+        total = tf.add_n([contribution(variable, *each) for each in parts])
         moving_mean, momentum = self._means.get(id(variable), (None, 1.0))
-        if moving_mean is None or momentum == 1.0:
-            return mean
-        centres = [scope.get_current_value(moving_mean) for scope in scopes]
-        centre = _mean(centres, shares)
-        return mean + _mean([tf.square(each - centre) for each in centres], shares) / (1.0 - momentum)
+        if moving_mean is not None and momentum != 1.0:
+            total += tf.cast(_spread(moving_mean, parts), total.dtype) / (1.0 - momentum)
+        return joined(variable.value, total)
 
 
-def _mean(values: Sequence[Any], shares: Sequence[Any]) -> Any:
-    terms = [tf.cast(value, tf.float32) * share for value, share in zip(values, shares, strict=True)]
-    return tf.cast(tf.add_n(terms), values[0].dtype)
+def _spread(variable: Any, parts: Sequence[tuple[Caught, Part]]) -> Any:
+    """The variance of what the micro-batches left, weighted by samples."""
+    values = [(tf.cast(caught.get_current_value(variable), tf.float32), part.share) for caught, part in parts]
+    centre = tf.add_n([value * share for value, share in values])
+    return tf.add_n([tf.square(value - centre) * share for value, share in values])

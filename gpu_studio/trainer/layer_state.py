@@ -1,0 +1,161 @@
+"""What layers change while they are called, caught in each part of a batch and put together afterwards.
+
+A part is a replica's or a micro-batch's. Every part starts from the same values, and what its layers assign is kept
+back until all are done; then each variable gets one new value, by the `aggregation` that it was made with:
+
+    sum                  its value, and what all parts have added to it (a layer that counts samples);
+    only_first_replica   what the first part left;
+    mean, none           the mean of what the parts left, weighted by their samples.
+
+Random state is not kept: what a part draws follows from the seed, the step and the part's number alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras.src.backend.common import global_state
+from keras.src.random import seed_generator
+
+# A layer draws at most so many times in one step before its random numbers would meet the next step's.
+DRAWS_PER_STEP = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a global batch: its number, and its share of the samples; the shares of a batch sum to 1.
+
+    A part for which no sample was left computes one all the same, with a share of 0.
+    """
+
+    number: Any
+    share: Any
+
+    def of_batch(self, term: Any) -> Any:
+        """What a loss that a layer added for this part comes to in the loss of the whole batch.
+
+        One number is taken for a mean over the samples, as Keras' own are; of several, the sum is meant.
+        """
+        term = tf.cast(term, tf.float32)
+        return term * self.share if term.shape.rank == 0 else tf.reduce_sum(term) * tf.sign(self.share)
+
+
+class RandomStates:
+    """Where every source of random numbers starts. The one that layers without a seed share starts from the plan's."""
+
+    def __init__(self, variables: Sequence[Any], seed: int) -> None:
+        """`variables` are a model's."""
+        # Made here: if a layer's first draw made it, that would be while TensorFlow records a step.
+        self._shared = seed_generator.global_seed_generator()
+        found = [(each, _seed_in(each)) for each in variables if _is_random_state(each)]
+        found.append((self._shared.state, seed))
+        self._seeds = {id(variable): (variable, start) for variable, start in found}
+
+    def share_here(self) -> None:
+        """Have this thread draw from the shared source too: Keras keeps one a thread, and each replica has its own."""
+        global_state.set_global_attribute(seed_generator.GLOBAL_SEED_GENERATOR, self._shared)
+
+    def start(self, variable: Any, draw: Any) -> Any:
+        """The state of a source that has drawn `draw` times; None if the variable is no random state."""
+        if not _is_random_state(variable):
+            return None
+        if id(variable) not in self._seeds:  # a source that its layer has not told Keras of
+            with tf.init_scope():
+                self._seeds[id(variable)] = (variable, _seed_in(variable))
+        return tf.stack([tf.constant(self._seeds[id(variable)][1], tf.int64), draw])
+
+
+class Caught(keras.StatelessScope):  # type: ignore[misc]  # Keras has no types
+    """Catches what layers assign and the losses that they add, and has them draw from the number `draw` on."""
+
+    def __init__(self, random: RandomStates, draw: Any) -> None:
+        super().__init__(collect_losses=True)
+        random.share_here()
+        self._random, self._draw = random, draw
+        self._changed: dict[int, Any] = {}
+
+    @property
+    def changed(self) -> list[Any]:
+        """The variables that were assigned, without random states, in the order in which they were."""
+        return list(self._changed.values())
+
+    def again(self) -> Caught:
+        """A scope for doing once more, from where this one is now, what is done in this one next."""
+        same = Caught(self._random, self._draw)
+        same.state_mapping.update(self.state_mapping)
+        return same
+
+    def get_current_value(self, variable: Any) -> Any:
+        """The value in this scope; None if it is the variable's own."""
+        if id(variable) not in self.state_mapping:
+            start = self._random.start(variable, self._draw)
+            if start is None:
+                return None
+            self.state_mapping[id(variable)] = start
+        return self.state_mapping[id(variable)]
+
+    def add_update(self, update: tuple[Any, Any]) -> None:
+        """A layer assigns a value."""
+        variable, value = update
+        if not _is_random_state(variable):
+            self._changed[id(variable)] = variable
+        super().add_update((variable, _as_if_read(variable, value) if variable.trainable else value))
+
+
+def draws(model: keras.Model) -> bool:
+    """Whether layers of the model keep random states, as dropout does."""
+    return any(map(_is_random_state, model.variables))
+
+
+def contribution(variable: Any, caught: Caught, part: Part) -> Any:
+    """What a part brings to the new value of a variable: `joined` wants the sum over all parts."""
+    left = caught.get_current_value(variable)
+    wide = _wide(variable)
+    change = tf.cast(variable.value if left is None else left, wide) - _base(variable.value, wide)
+    return change * tf.cast(_weight(variable, part), wide)
+
+
+def joined(value: Any, total: Any) -> Any:
+    """The new value of a variable: from the one that it has on a device, and the sum of all parts' contributions."""
+    new = _base(value, total.dtype) + total
+    return tf.cast(new if value.dtype.is_floating else tf.round(new), value.dtype)
+
+
+def _weight(variable: Any, part: Part) -> Any:
+    if variable.aggregation == "sum":
+        return tf.sign(part.share)
+    return tf.equal(part.number, 0) if variable.aggregation == "only_first_replica" else part.share
+
+
+def _wide(variable: Any) -> tf.DType:
+    own = tf.as_dtype(variable.value.dtype)
+    return tf.float64 if own == tf.float64 or not own.is_floating else tf.float32
+
+
+def _base(value: Any, dtype: tf.DType) -> Any:
+    """What changes are counted from: the value, unless it is infinite, as a greatest value seen so far begins."""
+    value = tf.cast(value, dtype)
+    return tf.where(tf.math.is_finite(value), value, tf.zeros_like(value))
+
+
+def _as_if_read(variable: Any, value: Any) -> Any:
+    """The value, with the gradient that a read of the variable has: to training, it was assigned and then read."""
+
+    @tf.custom_gradient  # type: ignore[untyped-decorator]
+    def read(new: Any, _old: Any) -> tuple[Any, Any]:
+        return tf.identity(new), lambda gradient: (None, gradient)
+
+    return read(value, tf.convert_to_tensor(variable._value))  # noqa: SLF001 (`value` is what the scope holds)
+
+
+def _is_random_state(variable: Any) -> bool:
+    return bool(variable.name == "seed_generator_state")
+
+
+def _seed_in(state: Any) -> int:
+    return int(np.asarray(state._value)[0])  # noqa: SLF001 (`value` is what a scope holds)

@@ -1,0 +1,177 @@
+"""Every strategy trains what plain Keras `fit` trains: losses of epochs, of validation and test, and weights, to 1e-5.
+
+The reference is `fit` itself, given the samples in the plan's order. 90 samples in batches of 20 leave a last batch of
+10, over two replicas or two micro-batches.
+
+Random numbers cannot be those of `fit`, which numbers its draws from the first step to the last: here they follow from
+the step, so that a run can be resumed. Where a batch is in one part (`none`, `one_device`, `placed` without
+micro-batches), what is compared is `fit` with its random states put where each step's begin. Where a batch is in two
+parts, each draws by itself: shown are that the draws differ between steps and parts, that they repeat with the seed and
+after a resume, and that they have the mean and the variance that they should.
+
+Every plan is held against `fit` under `none`, and under each other strategy those that it could get wrong;
+GPU_STUDIO_WHOLE_PARITY=1 tests all under all.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from parity_jobs import Case, results
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+CLOSE = 1e-5
+TWO = 'distribution.devices=["CPU:0", "CPU:1"]'
+WAYS: dict[str, Any] = {
+    "none": [],
+    "one_device": ["distribution.strategy=one_device", 'distribution.devices=["CPU:1"]'],
+    "mirrored": ["distribution.strategy=mirrored", TWO],
+    "central_storage": ["distribution.strategy=central_storage", TWO],
+    "placed": ["distribution.strategy=placed"],
+}
+REPLICAS = ("mirrored", "central_storage")
+VALIDATED = ["data.validation_fraction=0.3"]
+TESTED = [*VALIDATED, "data.test_fraction=0.2"]
+
+
+def by(name: str, rate: float, *settings: str, **options: Any) -> Case:
+    """A case of the plain model with this optimizer of Keras', and settings that ask for the same."""
+    given = ", ".join(f"{key} = {str(value).lower()}" for key, value in options.items())
+    asked = [f"training.optimizer={name.lower()}", f"training.learning_rate={rate}", *settings]
+    if options:
+        asked.append(f"training.options={{ {given} }}")
+    config = {"learning_rate": rate, **options}
+    return {"model": "mlp", "settings": asked, "fit": {"class_name": name, "config": config}}
+
+
+CASES: dict[str, Case] = {
+    **{name: {"model": name} for name in ("orthogonal", "tied", "nested", "own", "embedded", "recurrent")},
+    **{name: {"model": name} for name in ("attentive", "convolutional", "softmax", "dictionary", "listed", "metered")},
+    **{name: {"model": name, "settings": VALIDATED} for name in ("spectral_convolution", "codebook", "counting")},
+    **{name: {"model": name, "settings": VALIDATED} for name in ("constrained", "frozen", "divergence_of_each")},
+    **{name: {"model": name, "settings": TESTED} for name in ("penalised", "active", "divergence", "spectral")},
+    "adam": by("Adam", 0.01),
+    "adamw": by("AdamW", 0.01, weight_decay=0.1),
+    "sgd with momentum, clipped": by("SGD", 0.1, momentum=0.9, nesterov=True, global_clipnorm=0.05),
+    "rmsprop, clipped by value": by("RMSprop", 0.01, clipvalue=0.001),
+}
+NORMALISED: dict[str, Case] = {"normalised_together": {"model": "normalised_together", "settings": VALIDATED}}
+IN_ONE_PART: dict[str, Case] = {
+    name: {"model": name, "settings": VALIDATED, "micro_batches": 1}
+    for name in ("normalised", "codebook_read_again", "dropping", "noise", "autoencoder_noise")
+}
+CANNOT: dict[str, tuple[Case, tuple[str, ...]]] = {
+    "gradient_accumulation_steps": (by("SGD", 0.1, gradient_accumulation_steps=2), REPLICAS),
+    "ema_overwrite_frequency": (by("SGD", 0.1, use_ema=True, ema_overwrite_frequency=3), REPLICAS),
+    "nadam": (by("Nadam", 0.01), ("central_storage",)),
+}
+NOISE: dict[str, Case] = {
+    "noise alone": {"model": "pure_noise", "resumed": True},
+    "noise alone by another seed": {"model": "pure_noise", "settings": ["training.seed=4"]},
+}
+
+
+# What shows nothing that another way or another test does not: left out unless the whole matrix is asked for.
+WHOLE = "GPU_STUDIO_WHOLE_PARITY" in os.environ
+LEFT_OUT: dict[str, set[str]] = {
+    "one_device": {*CASES, *IN_ONE_PART, *CANNOT} - {"spectral", "counting", "penalised", "noise", "adam"},
+    "mirrored": {"orthogonal", "tied", "nested", "convolutional", "spectral_convolution", "listed", "adamw"},
+    "central_storage": {"orthogonal", "tied", "nested", "own", "recurrent", "attentive", "convolutional", "softmax"}
+    | {"spectral_convolution", "listed", "frozen", "adamw", "rmsprop, clipped by value"},
+    "placed": {"orthogonal", "tied", "nested", "own", "recurrent", "softmax", "spectral_convolution", "listed"}
+    | {"adamw", "rmsprop, clipped by value", "nadam"},
+}
+
+
+APART: dict[str, Case] = {"normalised apart": {"model": "normalised"}}
+
+
+def cases_of(way: str) -> dict[str, Case]:
+    """What is trained one way."""
+    able = {name: case for name, (case, _) in CANNOT.items()}
+    together = {} if way == "placed" else dict(NORMALISED)
+    in_one_part = {} if way in REPLICAS else IN_ONE_PART
+    left_out = set() if WHOLE else LEFT_OUT.get(way, set())
+    together |= APART if way == "mirrored" else {}
+    every = CASES | together | in_one_part | able | NOISE
+    return {name: case for name, case in every.items() if name not in left_out}
+
+
+COMPARED = [
+    (way, name)
+    for way in WAYS
+    for name in cases_of(way)
+    if name not in NOISE | APART and way not in CANNOT.get(name, ((), ()))[1]
+]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What became of every case in every way, two processes at a time."""
+    folder = tmp_path_factory.mktemp("parity")
+    reference = {name: case for name, case in cases_of("none").items() if name not in NOISE}
+    asked = [("fit", "fit", reference), *((way, settings, cases_of(way)) for way, settings in WAYS.items())]
+    with ThreadPoolExecutor(2) as pool:
+        done = pool.map(lambda each: results(each[1], each[2], folder), asked)
+        return dict(zip([name for name, _, _ in asked], done, strict=True))
+
+
+def test_that_there_are_thirty_plans_and_more() -> None:
+    assert len(cases_of("none")) - len(NOISE) >= 30
+
+
+@pytest.mark.parametrize(("way", "name"), COMPARED)
+def test_that_a_strategy_trains_what_fit_trains(trained: dict[str, Any], way: str, name: str) -> None:
+    mine, reference = trained[way][name], trained["fit"][name]
+    assert "error" not in mine, mine["error"]
+    for told, wanted in zip(mine["epochs"], reference["epochs"], strict=True):
+        # `fit` also tells of metrics that are layers' own.
+        assert told.keys() == wanted.keys() & {"loss", "val_loss"}
+        assert told == pytest.approx({measure: wanted[measure] for measure in told}, rel=CLOSE)
+    # Keras writes an exponential moving average over the weights when `fit` ends, and not only every so many steps.
+    if "ema" not in name:
+        assert mine["test"] == pytest.approx(reference["test"], rel=CLOSE)
+        for value, wanted in zip(mine["weights"], reference["weights"], strict=True):
+            np.testing.assert_allclose(value, wanted, rtol=CLOSE, atol=CLOSE)
+
+
+@pytest.mark.parametrize("name", CANNOT)
+def test_that_what_keras_cannot_do_on_replicas_is_refused(trained: dict[str, Any], name: str) -> None:
+    for way in CANNOT[name][1]:
+        assert trained[way][name]["error"].startswith("Keras cannot carry out ")
+        assert name in trained[way][name]["error"]
+
+
+def test_that_replicas_that_normalise_apart_are_told_of_and_those_that_normalise_together_are_not(
+    trained: dict[str, Any],
+) -> None:
+    (said,) = trained["mirrored"]["normalised apart"]["told"]
+    assert "normalises each replica's part of about 10 samples by itself" in said
+    for way in REPLICAS:
+        assert trained[way]["normalised_together"]["told"] == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_that_noise_without_a_seed_is_another_in_every_step_and_part(trained: dict[str, Any], way: str) -> None:
+    noise = trained[way]["noise alone"]
+    assert "error" not in noise, noise["error"]
+    assert len(set(noise["steps"])) == len(noise["steps"]) == 10
+    mean = np.array(noise["steps"]) - np.log(4)
+    square, of_all, of_first = (value for value in noise["weights"] if np.ndim(value) == 0)
+    # Of 5,000 draws and more a step, so that these are five standard deviations.
+    assert np.abs(mean).max() < 5 / np.sqrt(5_000)
+    assert abs(square - 1) < 5 * np.sqrt(2 / 5_000)
+    assert (of_all != of_first) == (way in (*REPLICAS, "placed"))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_that_noise_repeats_with_the_seed_also_after_a_resume(trained: dict[str, Any], way: str) -> None:
+    noise = trained[way]["noise alone"]
+    assert noise["resumed"] == pytest.approx(noise["steps"][5:], rel=1e-6)
+    other = trained[way]["noise alone by another seed"]
+    assert not set(other["steps"]) & set(noise["steps"])
