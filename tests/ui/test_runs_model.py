@@ -30,7 +30,7 @@ from gpu_studio.ui.models.runs.runs_model import (
     STATE,
     RunsModel,
 )
-from gpu_studio.ui.widgets.tables.run_cells import curve_in
+from gpu_studio.ui.widgets.tables.run_cells import curve_in, tags_within
 
 FATAL = QAbstractItemModelTester.FailureReportingMode.Fatal
 rows = st.builds(
@@ -188,3 +188,9 @@ def test_that_a_curve_stays_in_its_room_whatever_the_values(values: list[float])
 def test_that_a_row_is_its_summary_and_what_was_written_on_it() -> None:
     row: RunRow = run_row("a", ("best",), "a note")
     assert (row.id, row.name, row.live, row.labels.tags) == ("a", "plan a", False, ("best",))
+
+
+def test_that_tags_without_room_are_counted_and_never_left_out_silently(qapp) -> None:
+    assert tags_within(["best", "baseline", "mine"], 1000.0) == ["best", "baseline", "mine"]
+    assert tags_within(["best", "baseline", "mine"], 90.0) == ["best", "+2"]
+    assert tags_within(["best"], 5.0) == tags_within([], 100.0) == []
