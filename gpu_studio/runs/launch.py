@@ -16,7 +16,6 @@ from gpu_studio.own_processes import module_command, module_environment
 from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.regular_files import open_regular
 from gpu_studio.runs import lock
-from gpu_studio.runs.catalogue import numbered
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.inheritance import Resume, bequeath
 from gpu_studio.runs.queueing.queue_entry import note_in
@@ -82,6 +81,9 @@ def launch(
     except BaseException:
         shutil.rmtree(directory.path, ignore_errors=True)
         raise
+    # Imported when it is first needed: the window's start waits for this module.
+    from gpu_studio.runs.catalogue import numbered
+
     numbered(runs)
     return launched
 
