@@ -16,9 +16,9 @@ from gpu_studio.placement.executor import in_one_queue, in_threads
 from gpu_studio.placement.liveness import History, Operation, Turn, history
 from gpu_studio.placement.step_memory import Padding, StepMemory, highest
 
-BATCHES = (8, 32, 128, 512)
+BATCHES = (8, 16, 32, 64, 128, 256, 512)
 """What the allocator adds is known for these, and in between by the line through both."""
-MOST_STEPS, LEAST_STEPS, MOST_OPERATIONS = 12, 3, 30_000
+MOST_STEPS, LEAST_STEPS, MOST_OPERATIONS = 10, 2, 40_000
 SPREAD = 1.0
 """Of the logarithm of an operation's time, from one step to another, on a machine that does other things too."""
 LEFT_BY_BUILDING = (0, 1, 2, 3)

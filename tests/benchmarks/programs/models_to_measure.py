@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,15 +61,15 @@ def pooled(*filters: int) -> Any:
     return keras.Sequential([keras.Input((32, 32, 3)), *layers, L.Flatten(), L.Dense(CLASSES)])
 
 
-MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "convolutions": (convolutions((32, 32, 3), 32, 64, 64), {"batch_size": 64}),
-    "normalised": (convolutions((32, 32, 3), 32, 64, 128, normalised=True), {"batch_size": 200}),
-    "wide": (dense(100, 1024, 1024, 1024, 1024), {"batch_size": 16}),
-    "wide-sgd": (dense(100, 2048, 2048), {"batch_size": 32, "optimizer": "sgd"}),
-    "lstm": (recurrent(), {"batch_size": 64}),
-    "u-net": (u_net(24), {"batch_size": 20}),
-    "separable": (separable(32, 64, 96), {"batch_size": 64}),
-    "bfloat16": (pooled(32, 64), {"batch_size": 64, "mixed_precision": True}),
+MODELS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
+    "convolutions": (lambda: convolutions((32, 32, 3), 32, 64, 64), {"batch_size": 64}),
+    "normalised": (lambda: convolutions((32, 32, 3), 32, 64, 128, normalised=True), {"batch_size": 200}),
+    "wide": (lambda: dense(100, 1024, 1024, 1024, 1024), {"batch_size": 16}),
+    "wide-sgd": (lambda: dense(100, 2048, 2048), {"batch_size": 32, "optimizer": "sgd"}),
+    "lstm": (recurrent, {"batch_size": 64}),
+    "u-net": (lambda: u_net(24), {"batch_size": 20}),
+    "separable": (lambda: separable(32, 64, 96), {"batch_size": 64}),
+    "bfloat16": (lambda: pooled(32, 64), {"batch_size": 64, "mixed_precision": True}),
 }
 
 
@@ -76,7 +77,8 @@ def main(folder: Path, names: list[str]) -> None:
     """Save those models, and data for each."""
     chance = np.random.default_rng(0)
     for name in names or MODELS:
-        model, _ = MODELS[name]
+        make, _ = MODELS[name]
+        model = make()
         model.save(folder / f"{name}.keras")
         x = chance.standard_normal((SAMPLES, *model.input_shape[1:]), np.float32)
         np.savez(folder / f"{name}.npz", x=x, y=np.arange(SAMPLES) % CLASSES)

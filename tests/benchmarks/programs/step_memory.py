@@ -19,7 +19,7 @@ from gpu_studio.plan import Plan, load
 from gpu_studio.trainer import environment
 
 WARM_UP = 2
-STEPS = 25
+STEPS = 15
 LIMIT_MIB = 8192
 
 
