@@ -36,6 +36,26 @@ def problems_of(resume: Resume, before: Plan, after: Plan, machine: Machine | No
     return [*kept, *_batch_problems(resume.run, before, after, machine), *_epoch_problems(resume, after)]
 
 
+def other_draws(before: Plan, after: Plan, machine: Machine) -> str:
+    """What is said before a run of the plan `before` goes on as `after` and its random layers draw other numbers.
+
+    They draw for each part of a batch: each replica's, or each micro-batch of a placed model. Empty if there are as
+    many parts as before.
+    """
+    was, now = _parts(before, machine), _parts(after, machine)
+    if was == now:
+        return ""
+    return (
+        f"A batch comes in {now} part{'s' if now > 1 else ''} now, not in {was}: dropout and other random layers draw "
+        "other numbers from here on. A model without such layers trains to the same losses."
+    )
+
+
+def _parts(plan: Plan, machine: Machine) -> int:
+    placed = plan.distribution.placed if plan.distribution.strategy == "placed" else None
+    return placed.micro_batches if placed else max(1, replica_count(plan, machine))
+
+
 def trained_batch(run: RunDirectory) -> int | None:
     """The global batch with which `run` was trained, in samples; None if it never came so far as to tell."""
     tail = LineTail(run.events_file)

@@ -14,7 +14,7 @@ from gpu_studio.plan import Machine, Plan, with_settings
 from gpu_studio.runs.checkpoints import SavedCheckpoint, checkpoints
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.inheritance import Resume
-from gpu_studio.runs.resumption import problems_of, trained_batch
+from gpu_studio.runs.resumption import other_draws, problems_of, trained_batch
 
 FREE = (
     "devices.memory_growth=true",
@@ -113,3 +113,20 @@ def test_that_a_run_which_told_of_no_batch_is_held_against_its_plan() -> None:
     unknown = with_settings(PLAN, ["training.batch_scope=replica"])
     assert fields(unknown) == []
     assert fields(unknown, TWO_CARDS) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ([], ["training.epochs=9"], ""),
+        ([], ["distribution.strategy=mirrored"], "in 2 parts now, not in 1"),
+        (["distribution.strategy=mirrored"], ["distribution.strategy=central_storage"], ""),
+        (["distribution.strategy=mirrored"], ["distribution.strategy=one_device"], "in 1 part now, not in 2"),
+        ([], ["distribution.strategy=placed", "distribution.placed.micro_batches=4"], "in 4 parts now, not in 1"),
+    ],
+)
+def test_that_random_layers_which_will_draw_other_numbers_are_told_of_before_the_start(before, after, told):
+    was, now = with_settings(PLAN, before), with_settings(with_settings(PLAN, before), after)
+    said = other_draws(was, now, TWO_CARDS)
+    assert told in said
+    assert bool(told) == bool(said)

@@ -64,7 +64,11 @@ def test_that_a_run_goes_on_under_another_strategy_from_the_plan_page(stopped, r
     button = window.plan_page.findChild(PrimaryButton)
     assert (button.text(), button.accessibleName()) == ("Resume", "Resume")
     assert "Go on with #1 digits" in button.toolTip()
+    assert "draw other numbers" not in strip(window).accessibleName()
     window.document.replace(set_strategy(window.document.plan, "none"), "another strategy")
+    assert (
+        "in 1 part now, not in 4: dropout and other random layers draw other numbers" in strip(window).accessibleName()
+    )
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert window.page == "train"
     heir = window.shown_run.run

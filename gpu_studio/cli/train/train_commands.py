@@ -26,6 +26,7 @@ from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.numbers import number_of
 from gpu_studio.runs.paths import open_to_others, runs_dir
 from gpu_studio.runs.resume import resume as resume_run
+from gpu_studio.runs.resumption import other_draws
 
 STARTER = "starter"
 
@@ -57,6 +58,8 @@ def resume_changed(run: RunDirectory, chosen: argparse.Namespace) -> int:
     base = chosen.plan.absolute().parent if chosen.plan else None
     after = plans.with_settings(plan or plans.load(run.plan_file), chosen.settings)
     have_allowed(after, base or Path.cwd(), allow=chosen.allow_code, may_ask=not chosen.json)
+    if warning := other_draws(plans.load(run.plan_file), after, machine):
+        note(warning)
     resumed = partial(
         resume_run,
         run,

@@ -34,6 +34,7 @@ class ResumingStrip(QFrame):
         row.addWidget(self._rule, 1)
         row.addWidget(self.cancel)
         resuming.changed.connect(self._show)
+        resuming.warning_changed.connect(self._show)
         self._show()
 
     def _show(self) -> None:
@@ -45,4 +46,6 @@ class ResumingStrip(QFrame):
             text = f"Resuming {title_of(target.run)} from step {number(target.checkpoint.step)}"
             self.words.setText(text)
             self.words.setMinimumWidth(self.words.fontMetrics().horizontalAdvance(text) + GRID)
-            self.setAccessibleName(f"{text}. {MAY_CHANGE}")
+            rule = self._resuming.warning or MAY_CHANGE
+            self._rule.setText(rule)
+            self.setAccessibleName(f"{text}. {rule}")

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 class Resuming(QObject):
     """Which run the open plan goes on with, if any. `changed` fires when that begins or ends.
 
+    `warning_changed` fires when the plan has changed, and with it perhaps what is to be said before it starts.
+
     It belongs to the undo step that opened the plan: undo leaves the run alone, redo comes back to it, and another
     plan opened on top ends it.
     """
 
     changed = Signal()
+    warning_changed = Signal()
 
     def __init__(self, document: PlanDocument, readiness: Readiness, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -31,6 +34,7 @@ class Resuming(QObject):
         self._noted: tuple[Resume, Plan, object] | None = None
         self._was: Resume | None = None
         readiness.also = self._problems
+        readiness.changed.connect(self.warning_changed)
         # The stack tells of its place only after the step is done, and the document in the midst of it.
         document.undo_stack.indexChanged.connect(self._follow)
 
@@ -60,6 +64,17 @@ class Resuming(QObject):
         """Go back to the plan that was open before; redo comes back."""
         if self.target is not None and not self._document.go_before_origin():
             self.end()
+
+    @property
+    def warning(self) -> str:
+        """What changes with the open plan although it may: empty, or a sentence."""
+        machine, plan = self._readiness.machine, self._document.plan
+        if self.target is None or self._noted is None or machine is None or plan is None:
+            return ""
+        # Imported only once a run is resumed: the window's start waits for this module.
+        from gpu_studio.runs.resumption import other_draws
+
+        return other_draws(self._noted[1], plan, machine)
 
     def _problems(self, plan: Plan, machine: Machine | None) -> Sequence[Problem]:
         if self.target is None or self._noted is None:
