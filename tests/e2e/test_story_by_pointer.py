@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
-import select
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
@@ -18,7 +14,8 @@ from made_runs import Script, make_run
 from read_page import Page
 from real_runs import PATIENCE_S
 from training_runs import small_plan, until
-from x_program import Program, started, xdotool
+from x_desk import Desk, Facts
+from x_program import started
 
 from gpu_studio.plan import save
 from gpu_studio.runs import catalogue, events, lock
@@ -28,58 +25,6 @@ from gpu_studio.runs.state import is_live
 
 PROGRAM = Path(__file__).parents[1] / "support" / "story_window.py"
 ROOT = Path(__file__).parents[2]
-QUIET_S = 1.0
-Facts = dict[str, Any]
-
-
-class Desk:
-    """A person before the window: what is seen, and what hands do."""
-
-    def __init__(self, program: Program, environment: dict[str, str]) -> None:
-        self._program, self._environment = program, environment
-        self.facts: Facts = {}
-
-    def sees(self, wanted: Callable[[Facts], object]) -> Facts:
-        """What is on the screen, as soon as it is as wanted."""
-        end = time.monotonic() + PATIENCE_S
-        while not self.facts or not wanted(self.facts):
-            ready, _, _ = select.select([self._program.stdout], [], [], max(end - time.monotonic(), 0))
-            line = self._program.stdout.readline() if ready and self._program.stdout else b""
-            assert line, f"what was waited for did not come; the last that was seen: {self.facts}"
-            self.facts = json.loads(line)
-            assert "wrong" not in self.facts["dialog"], self.facts
-        return self.facts
-
-    def hands(self, *words: object) -> str:
-        """Move the pointer and press keys, as xdotool is told."""
-        return xdotool(self._environment, *words)
-
-    def enter(self) -> None:
-        """Give the keys to the window."""
-        found = self.hands("search", "--sync", "--onlyvisible", "--pid", self._program.pid, "--name", "GPU Studio")
-        self.hands("windowfocus", "--sync", found.split()[-1])
-
-    def settle(self) -> None:
-        """Wait until nothing new is seen for a while: what is told of the plan and the machine moves and enables."""
-        while select.select([self._program.stdout], [], [], QUIET_S)[0]:
-            line = self._program.stdout.readline() if self._program.stdout else b""
-            assert line, "the window ended"
-            self.facts = json.loads(line)
-
-    def click(self, name: str, *held: str) -> None:
-        """Click on the part of this name once it is there, with these keys held."""
-        left, top, width, height = self.sees(lambda facts: name in facts["parts"])["parts"][name]
-        keys = [word for key in held for word in ("keydown", key)], [word for key in held for word in ("keyup", key)]
-        self.hands("mousemove", left + min(width // 2, 60), top + height // 2, *keys[0], "click", 1, *keys[1])
-
-    def brush(self, name: str) -> None:
-        """Drag over the middle half of the part of this name."""
-        left, top, width, height = self.facts["parts"][name]
-        middle = top + height // 2
-        self.hands("mousemove", left + width // 4, middle, "mousedown", 1)
-        for eighth in (3, 4, 5, 6):
-            self.hands("mousemove", left + width * eighth // 8, middle)
-        self.hands("mouseup", 1)
 
 
 @pytest.fixture

@@ -1,0 +1,54 @@
+"""GPU Studio's window as `gpu-studio` opens it, which tells what a person reads on the Plan page and of each run.
+
+Takes the arguments of `gpu-studio`. To what `story_window.py` tells it adds `heading`, `obstacles` and `cautions` of
+What will happen, `epochs`, `strip` (what is said of the plan's file), `changed`
+(the fields on the Changes tab), and of each run its `titles` and `states` as the table has them. `parts` has the field
+of the epochs as well.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import story_window
+from runs_window import whole
+
+from gpu_studio.cli import main
+from gpu_studio.ui import app
+from gpu_studio.ui.widgets.concern_list import ConcernList
+from gpu_studio.ui.widgets.disk_strip import DiskStrip
+
+
+class Window(story_window.Window):
+    """Tells what stands on the Plan page, and how each run is called."""
+
+    def seen(self) -> dict[str, Any]:
+        page, rows = self.plan_page, self.run_list.page.model.rows
+        strip = self.findChild(DiskStrip)
+        changes: Any = page.workspace.editor("Changes") if page.workspace.current == "Changes" else None
+        return super().seen() | {
+            "heading": page.outlook.heading.text() if page.outlook.heading.isVisible() else "",
+            "obstacles": said(page.outlook.obstacles),
+            "cautions": said(page.outlook.warnings),
+            "epochs": self.document.plan.training.epochs if self.document.plan else 0,
+            "strip": strip.words.text() if strip is not None and strip.isVisible() else "",
+            "changed": [row.field for row in changes.model.rows] if changes else [],
+            "titles": [row.title for row in rows],
+            "states": [row.state for row in rows],
+        }
+
+    def parts(self) -> dict[str, list[int]]:
+        epochs = self.plan_page.training.epochs
+        return super().parts() | ({"epochs": whole(epochs)} if epochs.isVisible() else {})
+
+
+def said(concerns: ConcernList) -> list[str]:
+    """What is read of each of them."""
+    return [view.accessibleName() for view in concerns.views.values() if view.isVisible()]
+
+
+if __name__ == "__main__":
+    patched: Any = app
+    patched.MainWindow = Window
+    sys.exit(main(sys.argv[1:]))
