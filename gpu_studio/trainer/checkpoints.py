@@ -40,7 +40,11 @@ class Snapshot:
     @property
     def name(self) -> str:
         """The name of its directory."""
-        return f"step-{self.progress.step:08d}"
+        return _name(self.progress.step)
+
+
+def _name(step: int) -> str:
+    return f"step-{step:08d}"
 
 
 class Checkpoints:
@@ -67,6 +71,11 @@ class Checkpoints:
         if self._last is not None:
             self._last.result()
             self._last = None
+
+    def has(self, step: int) -> bool:
+        """Whether there is one of this step: a disk may have refused it. Waits until what was saved is on disk."""
+        self.wait()
+        return _name(step) in self._kept
 
     def close(self) -> None:
         """Wait, and take no more."""

@@ -66,10 +66,11 @@ class Loop:
             self._telemetry.tell(StateChanged(state="stopping", reason="writing a checkpoint"))
             if self._saved_step != self.progress.step:  # A second one would take the place of the first and its value.
                 self._save(None)
-            return self._finished("stopped", {})
+            # The disk may have refused it, and then nobody shall be told that there is one.
+            return self._finished("stopped" if self._checkpoints.has(self.progress.step) else "stopped_now", {})
 
     def _finished(
-        self, reason: Literal["completed", "early_stopping", "stopped"], metrics: dict[str, float]
+        self, reason: Literal["completed", "early_stopping", "stopped", "stopped_now"], metrics: dict[str, float]
     ) -> Finished:
         self._checkpoints.wait()
         return Finished(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -66,6 +67,16 @@ def test_that_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path: Path, m
     assert isinstance(told[0], events.Warned)
     assert "No space left" in told[0].message
     assert saved(tmp_path / "c", [0.5])[0] == ["step-00000001"]
+
+
+def test_that_it_is_known_whether_the_disk_took_one(tmp_path: Path, monkeypatch) -> None:
+    made = Checkpoints(tmp_path / "c", plan.Checkpoint(), lambda _: None)
+    made.save(snapshot(1))
+    assert made.has(1)
+    monkeypatch.setattr(np, "savez", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+    made.save(snapshot(2))
+    assert not made.has(2)
+    made.close()
 
 
 def test_that_weights_that_are_no_numbers_push_out_no_checkpoint_that_is_of_use(tmp_path: Path) -> None:

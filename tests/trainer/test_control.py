@@ -122,3 +122,16 @@ def test_that_hanging_up_the_terminal_does_not_end_a_run(tmp_path: Path) -> None
         run.wait_for(lambda: steps(run) > before + 50)
         run.send("stop_now")
         assert run.finish().code == 0
+
+
+def test_that_a_stop_whose_checkpoint_the_disk_refuses_is_told_as_one_without(tmp_path: Path) -> None:
+    with running(LONG, tmp_path, warm=True) as run:
+        # A file where their folder would be: every checkpoint is refused, from the first on.
+        if run.directory.checkpoints.is_dir():
+            run.directory.checkpoints.rmdir()
+        run.directory.checkpoints.touch()
+        run.send("stop")
+        done = run.finish()
+    assert done.one(events.Finished).reason == "stopped_now"
+    assert "could not be written" in done.of(events.Warned)[-1].message
+    assert not done.of(events.Checkpoint)

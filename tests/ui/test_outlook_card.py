@@ -252,6 +252,12 @@ def test_that_rows_are_painted_with_and_without_figures(card, reader):
 def test_that_a_placed_plan_is_one_replica_with_layers_on_its_devices():
     plan = replace(MIRRORED, distribution=Distribution("placed"))
     assert dict(facts(plan, TWO_CARDS))["replicas"] == "1"
+    on_cpus = Devices(carve=(Carve("CPU:0", (0, 0)),))
+    layers = {"one": ("CPU:0",), "two": ("CPU:1",)}
+    placed = Plan(devices=on_cpus, distribution=Distribution("placed", placed=Placed(2, layers)))
+    assert dict(facts(placed, WITHOUT_CARDS))["replicas"] == "1"
+    mirrored = Plan(devices=on_cpus, distribution=Distribution("mirrored"))
+    assert dict(facts(mirrored, WITHOUT_CARDS))["replicas"] == "2, on the same cores"
     assert dict(facts(plan, TWO_CARDS))["micro-batches"] == "1"
     assert [each.share for each in prospects(plan, TWO_CARDS)] == ["all layers", "no layer placed", "no layer placed"]
     layers = {"one": ("GPU:1",), "two": ("GPU:0", "GPU:1")}

@@ -138,7 +138,7 @@ def facts(plan: Plan, machine: Machine, data: DataFacts | None = None) -> tuple[
     each = " or ".join(number(each) for each in sorted(set(shares), reverse=True))
     steps = f" × {plural(data.steps(sum(shares)), 'step')}" if data else ""
     return (
-        ("replicas", f"{len(shares)}{_on_the_same(plan, machine)}"),
+        ("replicas", f"{len(shares)}{_on_the_same(plan, machine) if len(shares) > 1 else ''}"),
         ("global batch", plural(sum(shares), "sample")),
         _cut(plan) or ("each replica", each),
         ("epochs", f"{number(plan.training.epochs)}{steps}"),
