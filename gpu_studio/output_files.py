@@ -28,7 +28,7 @@ def write_output(path: Path, parts: Iterable[bytes]) -> None:
     if is_stream(path):
         _write_into(path, parts)
     else:
-        _replace(Path(os.path.realpath(path)), parts)
+        replace_whole(Path(os.path.realpath(path)), parts)
 
 
 def is_stream(path: Path) -> bool:
@@ -87,7 +87,11 @@ def _write_into(path: Path, parts: Iterable[bytes]) -> None:
         stream.writelines(parts)
 
 
-def _replace(target: Path, parts: Iterable[bytes]) -> None:
+def replace_whole(target: Path, parts: Iterable[bytes]) -> None:
+    """Put `parts` at `target`, 0600, so that a reader sees the old file or the whole new one. Raises OSError.
+
+    What is written to meanwhile has a name that nobody can foresee, and put a link under.
+    """
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:60]}.", dir=target.parent)
     temporary = Path(name)
     try:

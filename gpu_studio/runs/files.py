@@ -6,13 +6,13 @@ All of them are opened by the rule of `regular_files`: never through a link, and
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from gpu_studio.output_files import replace_whole
 from gpu_studio.regular_files import open_regular, opened, read_regular
 
 PRIVATE_DIRECTORY = 0o700
@@ -38,18 +38,7 @@ def make_private_directory(path: Path) -> None:
 
 def write_private(path: Path, data: bytes) -> None:
     """Put `data` at `path`, 0600, so that a reader sees the old file or the whole new one, never a part."""
-    # By a name that nobody can foresee, and put a link under.
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:60]}.", suffix=".tmp", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    replace_whole(path, [data])
 
 
 def append_line(path: Path, line: bytes) -> None:
