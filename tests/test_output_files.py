@@ -80,12 +80,14 @@ def test_that_a_pipe_is_written_into_once_somebody_reads_it(tmp_path):
         write_output(pipe, [b"unheard"])
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     large = b"x" * (1 << 20)  # more than a pipe holds
+    held = os.open(pipe, os.O_WRONLY)  # so that the pipe has no end before the writer has opened it
     writer = threading.Thread(target=write_output, args=(pipe, [large]))
     writer.start()
     os.set_blocking(reading, True)
     with os.fdopen(reading, "rb") as file:
-        assert file.read() == large
-    writer.join()
+        assert file.read(len(large)) == large
+        writer.join()
+    os.close(held)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
