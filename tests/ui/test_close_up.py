@@ -65,6 +65,7 @@ def charts(qtbot, theme, settings, run):
     page.show_run(run)
     live = page.live_run
     qtbot.waitUntil(lambda: live.state is not None and not live.reading and not live.record.reading)
+    page.charts.set_axis("time")
     page.charts.refresh(live)
     qtbot.waitUntil(lambda: not page.charts.close_up.busy)
     return page.charts
@@ -76,8 +77,14 @@ def told(run):
     return np.array([loss for event in found if isinstance(event, Steps) for loss in event.losses])
 
 
+def look_at(charts, start, end):
+    """Show what was between two seconds after the run's start."""
+    ruler = charts.time.ruler
+    charts.time.zoom(ruler.place(start), ruler.place(end))
+
+
 def zoom(qtbot, charts, start, end):
-    charts.time.zoom(start, end)
+    look_at(charts, start, end)
     qtbot.waitUntil(lambda: not charts.close_up.busy)
 
 
@@ -85,7 +92,8 @@ def in_sight(plot, charts, name):
     """The points of a curve in the window of time."""
     begun = charts._run.history.started.time
     times, values = plot.curve_called(name).series
-    kept = (times >= begun + charts.time.window.start) & (times <= begun + charts.time.window.end)
+    window, ruler = charts.time.window, charts.time.ruler
+    kept = (times >= begun + ruler.second(window.start)) & (times <= begun + ruler.second(window.end))
     return times[kept], values[kept]
 
 
@@ -119,7 +127,8 @@ def test_that_the_crosshair_and_an_axis_of_steps_know_every_step(qtbot, charts, 
     while not hasattr(page, "now"):
         page = page.parentWidget()
     charts.set_axis("step")
-    zoom(qtbot, charts, 4_000.0, 4_030.0)
+    charts.time.zoom(4_000.0, 4_030.0)
+    qtbot.waitUntil(lambda: not charts.close_up.busy)
     places, heights, _ = charts.loss.curve_called("steps").strokes
     kept = (places >= 4_000) & (places <= 4_030)
     np.testing.assert_allclose(places[kept], np.arange(4_000, 4_031), atol=1e-3)
@@ -140,9 +149,9 @@ def test_that_a_file_that_goes_away_leaves_what_was_kept(qtbot, charts, run):
 def test_that_only_what_takes_long_is_told_and_a_newer_zoom_takes_its_place(qtbot, charts, monkeypatch):
     monkeypatch.setattr(close_up, "LONG_MS", 0)
     monkeypatch.setattr(close_up, "PAUSE_MS", 30)
-    charts.time.zoom(200.0, 202.0)
+    look_at(charts, 200.0, 202.0)
     qtbot.waitUntil(lambda: charts.loss.canvas.backdrop.note == READING)
-    charts.time.zoom(300.0, 302.0)
+    look_at(charts, 300.0, 302.0)
     qtbot.waitUntil(lambda: not charts.close_up.busy)
     assert charts.loss.canvas.backdrop.note == ""
     near, begun = charts._run.history.losses.near, charts._run.history.started.time
