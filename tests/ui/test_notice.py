@@ -19,7 +19,9 @@ CTRL, ALT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.AltModifier
 
 
 @pytest.fixture
-def notice(window: MainWindow) -> Notice:
+def notice(window: MainWindow, qtbot) -> Notice:
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)  # in another window's sight nothing goes by itself
     return window.notice
 
 
