@@ -10,7 +10,7 @@ from workplace import workplace
 
 pytestmark = pytest.mark.slow
 
-BUILT_IN, MADE = ("mlp",), ("convolutions", "wide-sgd")
+BUILT_IN, MADE = ("mlp", "cnn"), ("convolutions", "wide-sgd")
 FLUCTUATION = 1.4
 """The fullest of the few steps measured here, against the fullest of all that there may be."""
 
