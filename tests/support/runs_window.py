@@ -2,7 +2,8 @@
 
 Takes the arguments of `gpu-studio`. Five times a second it writes a line of JSON if something is new: `rows` (the names
 that are shown), `chosen`, `parts` (where they are that can be clicked, `{name: [x, y, width, height]}`), `curves`,
-`zoomed`, `differs`, `tags` of the first run that is chosen, `dialog` (the title of the one that is open), `notice`.
+`zoomed`, `differs`, `tags` of the first run that is chosen, `dialog` (the title of the one that is open), `notice`, and
+`pointer`, where it is.
 Ends when its standard input is closed.
 """
 
@@ -13,6 +14,7 @@ import sys
 from typing import Any
 
 from PySide6.QtCore import QPoint, QRect, QSocketNotifier, QTimer
+from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QDialog, QWidget
 
 from gpu_studio.cli import main
@@ -63,6 +65,7 @@ class Window(MainWindow):
             "differs": [row.label for row in outcome.differs.model.rows],
             "dialog": dialogs[0] if dialogs else "",
             "notice": self.notice.text if self.notice.isVisible() else "",
+            "pointer": list(QCursor.pos().toTuple()),
         }
 
     def parts(self) -> dict[str, list[int]]:

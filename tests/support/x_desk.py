@@ -55,9 +55,21 @@ class Desk:
 
     def click(self, name: str, *held: str) -> None:
         """Click on the part of this name once it is there, with these keys held."""
-        left, top, width, height = self.sees(lambda facts: name in facts["parts"])["parts"][name]
         keys = [word for key in held for word in ("keydown", key)], [word for key in held for word in ("keyup", key)]
-        self.hands("mousemove", left + min(width // 2, 60), top + height // 2, *keys[0], "click", 1, *keys[1])
+        self._point_at(name)
+        self.hands(*keys[0], "click", 1, *keys[1])
+
+    def _point_at(self, name: str) -> None:
+        """Bring the pointer onto the part, wherever it moves while the window is laid out anew."""
+        pointed: list[int] | None = None
+        while pointed is None or self.facts["parts"].get(name) != pointed:
+            pointed = self.sees(lambda facts: name in facts["parts"])["parts"][name]
+            left, top, width, height = pointed
+            self._move(left + min(width // 2, 60), top + height // 2)
+
+    def _move(self, x: int, y: int) -> None:
+        self.hands("mousemove", x, y)
+        self.sees(lambda facts: facts["pointer"] == [x, y])
 
     def brush(self, name: str) -> None:
         """Drag over the middle half of the part of this name."""

@@ -12,6 +12,8 @@ from typing import Any
 import fake_plan_asker
 import pytest
 from made_machines import WITHOUT_CARDS, answering
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from real_runs import PATIENCE_S
@@ -40,6 +42,8 @@ QUICK = {
     "gpu_studio.ui.pages.train.gone_banner.LOOK_MS": 50,
 }
 """How often is looked for what a test waits for: oftener than in the window, for hundreds of tests wait."""
+AWAY = QPoint(0, 0)
+"""Where the pointer is when a window opens: left where the test before had it, it could lie over a part of this one."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -118,6 +122,7 @@ def open_window(
         settings.set(NOTIFY, NO)
         askers = {"inventory": inventory, "facts": FactsReader(facts), "checkup": Checkup(command=glance)}
         told = {"settings": settings, **askers, **options}
+        QCursor.setPos(AWAY)
         window = MainWindow(runs, plan, theme, **told)
         windows.append(window)
         qtbot.addWidget(window)
