@@ -1,7 +1,7 @@
 """The Python files of a user's own that a plan runs: those that it names, and what these import from their folders.
 
-They are found by reading: nothing of them is run. A module whose name is made while the program runs (`importlib`,
-`exec`) cannot be found so: the trainer's importer asks about it when it is imported.
+They are found by reading: nothing of them is run. A module whose name or folder is made while the program runs
+(`importlib`, `sys.path`, `exec`) cannot be found so: the trainer refuses it when it is about to run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gpu_studio.plan.references import reference
 from gpu_studio.plan.values import Plan
-from gpu_studio.runs.consent import read_code
+from gpu_studio.runs.consent import read_code, real_path
 from gpu_studio.runs.relocation import absolute
 
 MOST = 200
@@ -40,8 +40,10 @@ def named_files(plan: Plan, base: Path) -> list[Path]:
 def modules_beside(file: Path) -> list[Path]:
     """The files below the folder of `file` that it imports, and those that these import, in the order of importing.
 
-    A file that cannot be read imports nothing.
+    The folder is the one in which the file really stands, should `file` be a link. A file that cannot be read imports
+    nothing.
     """
+    file = real_path(file)
     found: dict[Path, None] = {}
     todo = [file]
     while todo and len(found) < MOST:

@@ -64,6 +64,14 @@ def test_that_what_is_imported_is_looked_into_as_well_and_circles_end(folder: Pa
     ]
 
 
+def test_that_modules_are_looked_for_where_a_linked_file_really_stands(folder: Path, tmp_path: Path) -> None:
+    (folder / "own.py").write_text("import helper")
+    linked = tmp_path / "plans" / "own.py"
+    linked.parent.mkdir()
+    linked.symlink_to(folder / "own.py")
+    assert modules_beside(linked) == [folder / "helper.py"]
+
+
 def test_that_a_folder_of_endless_modules_is_not_read_to_its_end(tmp_path: Path) -> None:
     for number in range(2 * MOST):
         (tmp_path / f"m{number}.py").write_text(f"import m{number + 1}")

@@ -11,7 +11,7 @@ from gpu_studio.plan.references import Reference, reference
 from gpu_studio.runs.events import Code
 from gpu_studio.runs.own_modules import modules_beside
 from gpu_studio.trainer.user_code.gate import Admitted, Part, admit
-from gpu_studio.trainer.user_code.importing import own_modules
+from gpu_studio.trainer.user_code.importing import executed
 
 
 def codes_of(plan: Plan, base: Path) -> list[Code]:
@@ -23,7 +23,7 @@ def codes_of(plan: Plan, base: Path) -> list[Code]:
 
 
 def codes_imported_by_name(plan: Plan, base: Path) -> list[Code]:
-    """The files that were imported from the plan's folders although reading the code did not show that they would be.
+    """The files of the plan's folders that ran although reading the code did not show that they would.
 
     Their names were made while the code ran.
     """
@@ -31,9 +31,9 @@ def codes_imported_by_name(plan: Plan, base: Path) -> list[Code]:
     found = []
     for part, named in _references(plan):
         folder = _file_of(named, base).path.parent
-        files = [file for file in own_modules.files if file.is_relative_to(folder) and str(file) not in told]
-        found += [_code(part, admit(file)) for file in files]
-        told.update(map(str, files))
+        codes = [_code(part, admit(file)) for file in executed if file.is_relative_to(folder)]
+        found += [code for code in codes if code.file not in told]
+        told.update(code.file for code in codes)
     return found
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gpu_studio.trainer.user_code.importing import own_modules
+from gpu_studio.trainer.user_code.watching import watch
 
 _depth = 0
 
@@ -29,7 +29,7 @@ def at_work(folder: Path) -> Iterator[None]:
     global _depth
     before = _current_folder()
     sys.dont_write_bytecode = True
-    own_modules.watch(folder)
+    watch(folder)
     sys.path.insert(0, str(folder))
     _depth += 1
     try:

@@ -6,6 +6,8 @@ import importlib.util
 import os
 import py_compile
 import sys
+import textwrap
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from gpu_studio.plan import Data, Model, Plan
 from gpu_studio.runs import consent
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code import codes_imported_by_name, codes_of, digest_of_part, give
+from gpu_studio.trainer.user_code.own_folders import OwnFolders
 
 HELPER = "UNITS = 1\n"
 HOSTILE = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\nUNITS = 2\n"
@@ -91,6 +94,92 @@ def test_that_byte_code_which_lies_about_its_source_does_not_run(written: Writte
     py_compile.compile(str(liar), str(cached), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
     assert made(own) == 1
     assert not helper.with_name("ran").exists()
+
+
+WAYS = {
+    "a folder below, put on the path": "import sys\nsys.path.insert(0, {folder!r} + '/lib')\nimport {name}",
+    "the path of the file": (
+        "import importlib.util as u\nspec = u.spec_from_file_location({name!r}, {folder!r} + '/lib/{name}.py')\n"
+        "{name} = u.module_from_spec(spec)\nspec.loader.exec_module({name})"
+    ),
+    "runpy": "import runpy, types\n{name} = types.SimpleNamespace(**runpy.run_path('lib/{name}.py'))",
+    "exec": (
+        "import types\nfrom pathlib import Path\nfile = Path('lib/{name}.py')\n{name} = types.ModuleType({name!r})\n"
+        "{name}.__file__ = str(file)\nexec(compile(file.read_bytes(), file, 'exec'), vars({name}))"
+    ),
+    "a package of its own making": (
+        "import sys, types\nmade = types.ModuleType('made_up')\nmade.__path__ = ['lib']\n"
+        "sys.modules['made_up'] = made\nfrom made_up import {name}"
+    ),
+    "no finder of ours": (
+        "import sys\nsys.path.insert(0, {folder!r} + '/lib')\n"
+        "sys.meta_path[:] = [each for each in sys.meta_path if type(each).__name__ != 'OwnModules']\nimport {name}"
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_that_a_file_of_the_folder_is_asked_about_however_it_comes_to_run(
+    way: str, written: Written, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    name = f"helper_way_{list(WAYS).index(way)}"
+    code = WAYS[way].format(name=name, folder=str(tmp_path))
+    own = written(f"def build():\n{textwrap.indent(code, '    ')}\n    return {name}.UNITS\n")
+    helper = written(HOSTILE, f"lib/{name}.py", allowed=False)
+    with pytest.raises(UserCodeError, match=rf"{name}\.py has not been allowed, so nothing of it was run"):
+        made(own)
+    assert not helper.with_name("ran").exists()
+    consent.allow_file(helper, helper.read_bytes())
+    assert made(own) == 2
+    assert str(helper) in [code.file for code in codes_imported_by_name(plan_of(own), Path())]
+
+
+@pytest.mark.parametrize("name", ["helper_bytes.pyc", "helper_bytes/__init__.pyc", "helper_bytes.zip"])
+def test_that_a_module_without_a_source_to_read_does_not_run(name: str, written: Written, tmp_path: Path) -> None:
+    archived = tmp_path / "helper_bytes.zip"
+    own = written(f"import sys\nsys.path.insert(0, '{archived}')\nimport helper_bytes\ndef build(): return 1\n")
+    source = written(HOSTILE, "elsewhere/helper_bytes.py", allowed=False)
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.write(source, "helper_bytes.py")
+    else:
+        py_compile.compile(str(source), str(tmp_path / name), doraise=True)
+    with pytest.raises(UserCodeError, match="which is no Python source that a person can read and allow"):
+        made(own)
+    assert not list(tmp_path.rglob("ran"))
+
+
+def test_that_byte_code_of_a_file_loaded_by_its_path_is_not_used(written: Written, tmp_path: Path) -> None:
+    way = WAYS["the path of the file"].format(name="helper_stale", folder=str(tmp_path))
+    own = written(f"{way}\ndef build(): return helper_stale.UNITS\n")
+    helper = written(HELPER, "lib/helper_stale.py")
+    liar = written(HOSTILE, "liar.py", allowed=False)
+    cached = importlib.util.cache_from_source(str(helper))
+    py_compile.compile(str(liar), cached, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    assert made(own) == 1
+
+
+def test_that_a_link_to_a_module_elsewhere_is_asked_about_and_recorded(written: Written, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere" / "module.py"
+    elsewhere.parent.mkdir()
+    elsewhere.write_text(HOSTILE)
+    own = written("import importlib\ndef build(): return importlib.import_module('linked' + '_in').UNITS\n", "a/own.py")
+    own.with_name("linked_in.py").symlink_to(elsewhere)
+    with pytest.raises(UserCodeError, match="has not been allowed"):
+        made(own)
+    consent.allow_file(elsewhere, elsewhere.read_bytes())
+    assert made(own) == 2
+    assert [code.file for code in codes_imported_by_name(plan_of(own), Path())] == [str(elsewhere)]
+
+
+def test_that_python_itself_is_not_asked_about_where_it_stands_below_the_folder() -> None:
+    library = Path(os.__file__).parent
+    folders = OwnFolders()
+    folders.add(library.parent)
+    assert not folders.hold(library / "colorsys.py")
+    assert folders.hold(library.with_name("models.py"))
 
 
 def test_that_what_is_installed_elsewhere_is_imported_as_ever(written: Written, tmp_path: Path, monkeypatch) -> None:

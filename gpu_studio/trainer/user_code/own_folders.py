@@ -1,0 +1,45 @@
+"""Which files are the user's own: those in and below the folders of the code that a plan names."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from gpu_studio.runs.consent import real_path
+
+_THIS_PACKAGE = real_path(Path(__file__)).parents[2]
+
+
+class OwnFolders:
+    """The folders of the user's own code, without what is installed below them.
+
+    Installed is what Python would have imported without that code: a virtual environment in the folder, or Python
+    itself where the folder is the user's home.
+    """
+
+    def __init__(self) -> None:
+        self._folders: dict[Path, tuple[Path, ...]] = {}
+        """Each with the folders below it that hold what is installed."""
+
+    def add(self, folder: Path) -> None:
+        """Count what is in and below `folder`, a real path, among the user's own."""
+        if folder not in self._folders:
+            searched = {real_path(Path(entry)) for entry in sys.path if entry}
+            # What code of the user's own has put into the list is not installed for that.
+            below = [each for each in searched if folder in each.parents and not self.hold(each)]
+            self._folders[folder] = (*below, _THIS_PACKAGE)
+
+    def hold(self, path: Path) -> bool:
+        """Whether `path`, which is absolute, is the user's own, as it is written or where its links lead to."""
+        return any(self._hold(each) for each in (Path(os.path.normpath(path)), real_path(path)))
+
+    def _hold(self, path: Path) -> bool:
+        return any(
+            path.is_relative_to(folder) and not any(path.is_relative_to(each) for each in installed)
+            for folder, installed in self._folders.items()
+        )
+
+
+own_folders = OwnFolders()
+"""Those of this process."""
