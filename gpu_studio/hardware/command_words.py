@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from pathlib import PurePath
+from typing import Final
+
+TRAINER: Final = "gpu_studio.trainer"
+"""The module that a trainer's process runs; the folder of its run follows."""
 
 
 def short_command(command: str) -> str:
@@ -17,3 +21,8 @@ def short_command(command: str) -> str:
         return f"{program} -m {words[words.index('-m') + 1]}"
     script = next((word for word in words[1:] if not word.startswith("-")), "")
     return f"{program} {PurePath(script).name}".rstrip()
+
+
+def is_trainer(command: str) -> bool:
+    """Whether this is the command line of a GPU Studio trainer with its run."""
+    return TRAINER in command.split()[:-1]

@@ -15,6 +15,7 @@ from gpu_studio.hardware.samples import (
     FastFigures,
     Happened,
     Host,
+    HostProcesses,
     Owner,
     Pcie,
     PcieFigures,
@@ -68,6 +69,7 @@ class Picture:
     instances: dict[str, CardNow] = field(default_factory=dict)
     processes: Processes | None = None
     host: Host | None = None
+    host_processes: HostProcesses | None = None
     beat: Beat | None = None
     time: float = 0.0
     why: str = ""
@@ -125,6 +127,10 @@ class Picture:
     @_take.register
     def _(self, sample: Processes) -> None:
         self.processes = sample
+
+    @_take.register
+    def _(self, sample: HostProcesses) -> None:
+        self.host_processes = sample
 
     @_take.register
     def _(self, sample: Host) -> None:

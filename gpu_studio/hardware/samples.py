@@ -172,6 +172,24 @@ class Processes(Sample, tag="processes", frozen=True):
     why: Why = {}
 
 
+class HostProcess(msgspec.Struct, kw_only=True, frozen=True):
+    """A process that uses much of the host. `memory_mib` is its resident memory; `cpu_percent` is 100 for one core."""
+
+    pid: int
+    user: str | None = None
+    command: str | None = None
+    cpu_percent: float | None = None
+    memory_mib: int | None = None
+    why: Why = {}
+
+
+class HostProcesses(Sample, tag="host_processes", frozen=True):
+    """Who uses much of the host's cores or memory, and every trainer. `why` says why nobody can be told."""
+
+    processes: list[HostProcess]
+    why: str = ""
+
+
 class Host(Sample, tag="host", frozen=True):
     """The host. `disk_*` is the file system of the runs folder."""
 
@@ -209,7 +227,9 @@ class Owner(Sample, tag="owner", frozen=True):
     words: str
 
 
-AnySample = Started | Opening | Asking | Cards | Fast | Slow | Pcie | Processes | Host | Happened | Beat | Owner
+AnySample = (
+    Started | Opening | Asking | Cards | Fast | Slow | Pcie | Processes | HostProcesses | Host | Happened | Beat | Owner
+)
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[AnySample] = msgspec.json.Decoder(AnySample)

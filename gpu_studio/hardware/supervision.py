@@ -24,7 +24,7 @@ OPENING_AFTER = 30.0
 SHORTEST, LONGEST = 0.5, 30.0
 STEADY_AFTER = 60.0
 """Seconds after which a sampler that ends has not failed at starting."""
-ALL_CLASSES = ("fast", "slow", "processes", "pcie", "host")
+ALL_CLASSES = ("fast", "slow", "processes", "pcie", "host", "host_processes")
 _OPENING, _ASKING = b'{"sample":"opening"', b'{"sample":"asking"'
 _ROOT = Path(__file__).resolve().parents[2]
 

@@ -47,6 +47,6 @@ def sentence(text: str) -> str:
     return begun if not begun or begun.endswith((".", "!", "?")) else f"{begun}."
 
 
-def plural(count: int, word: str) -> str:
-    """`1 core`, `2 cores`."""
-    return f"{number(count)} {word}" if count == 1 else f"{number(count)} {word}s"
+def plural(count: int, word: str, words: str = "") -> str:
+    """`1 core`, `2 cores`; `words` where more than one is no word with an s: `2 processes`."""
+    return f"{number(count)} {word if count == 1 else words or word + 's'}"

@@ -74,6 +74,22 @@ def test_that_json_is_one_object_with_a_reason_for_each_null(gpu_studio):
     assert document["processes"][0]["card"] == document["cards"][0]["card"]
 
 
+def test_that_a_trainer_on_the_cpu_is_named_without_any_card(gpu_studio, tmp_path):
+    code = "import signal; print('ready', flush=True); signal.pause()"
+    words = ("gpu_studio.trainer", str(tmp_path / "20261122T080000Z-digits-ab12"))
+    with subprocess.Popen([sys.executable, "-S", "-c", code, *words], stdout=subprocess.PIPE) as trainer:
+        try:
+            assert trainer.stdout is not None
+            assert trainer.stdout.readline() == b"ready\n"
+            out, document = gpu_studio("devices").out, gpu_studio("devices", "--json").document
+        finally:
+            trainer.kill()
+    [told] = [each for each in document["host_processes"] if each["pid"] == trainer.pid]
+    assert told["memory_mib"] > 0
+    assert document["host_processes_why"] == ""
+    assert re.search(rf"CPU +{trainer.pid} ", out)
+
+
 def test_that_the_keys_that_the_help_tells_of_are_there(gpu_studio):
     document = gpu_studio("devices", "--json", "--simulate", "MIG").document
     told = gpu_studio("devices", "--help").out

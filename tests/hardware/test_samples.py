@@ -20,6 +20,7 @@ EVERY_KIND = [
     samples.Slow(time=1.0, cards=[samples.SlowFigures(card="GPU-1", throttle=["power limit"])]),
     samples.Pcie(time=1.0, cards=[samples.PcieFigures(card="GPU-1", sent_mib_s=2.0)]),
     samples.Processes(time=1.0, processes=[samples.Process(card="GPU-1", pid=3, kinds=["compute"])], why={"a": "b"}),
+    samples.HostProcesses(time=1.0, processes=[samples.HostProcess(pid=3, cpu_percent=98.5, why={"user": "b"})]),
     samples.Host(time=1.0, cpu_percent=2.0),
     samples.Happened(time=1.0, card="GPU-1", kind="xid", code=79, words="XID 79"),
     samples.Beat(time=1.0, cpu_percent=0.1, memory_mib=20.0, nvml_calls=3),

@@ -19,6 +19,8 @@ from gpu_studio.hardware.samples import (
     Fast,
     FastFigures,
     Host,
+    HostProcess,
+    HostProcesses,
     Instance,
     Process,
     Processes,
@@ -38,7 +40,9 @@ from gpu_studio.ui.models.devices.devices_model import (
     DevicesModel,
     as_text,
 )
+from gpu_studio.ui.models.devices.processes_model import on_devices
 from gpu_studio.ui.models.devices.sampler import Sampler
+from gpu_studio.ui.models.devices.who import me
 from gpu_studio.ui.pages.devices_page import DevicesPage
 from gpu_studio.ui.widgets.button import Button
 
@@ -154,6 +158,20 @@ def test_that_the_host_tells_its_load_and_disk(model: DevicesModel) -> None:
     model.set_rows(rows_of(picture(Cards(time=1.0, cards=[], why="no driver"), host), WITHOUT_CARDS))
     shown = [text(model, 0, column) for column in (MEMORY, UTILISATION, POWER, USED_BY)]
     assert shown == ["2.0 / 4.0 GiB", "42 %", "not measured", "load 1.5 · 10 GiB disk free"]
+
+
+def test_that_the_users_of_the_cpu_are_named_and_trainers_first(model: DevicesModel) -> None:
+    trainer = "python -P -m gpu_studio.trainer /home/ada/My Runs/20261122T080000Z-digits-on-two-cpus-ab12"
+    here = [
+        HostProcess(pid=1, user="ada", command="/usr/bin/python3 sweep.py", cpu_percent=390.0, memory_mib=900),
+        HostProcess(pid=2, user=me(), command=trainer, cpu_percent=None, memory_mib=600),
+    ]
+    host = Host(time=1.0, load_1=7.5)
+    samples = picture(Cards(time=1.0, cards=[], why="no driver"), host, HostProcesses(time=2.0, processes=here))
+    model.set_rows(rows_of(samples, WITHOUT_CARDS))
+    assert text(model, 0, USED_BY) == "digits on two cpus + 1"
+    assert model.index(0, USED_BY).data(Qt.ItemDataRole.ToolTipRole) == "digits on two cpus + 1 · load 7.5"
+    assert [row.device for row in on_devices(samples)] == ["CPU 390 %", "CPU"]
 
 
 def test_that_the_text_has_every_figure_in_aligned_columns() -> None:

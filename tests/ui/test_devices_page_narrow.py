@@ -12,7 +12,7 @@ from gpu_studio.hardware.samples import encode as line
 from gpu_studio.ui.models.devices.checkup import Checkup, Diagnosis
 from gpu_studio.ui.models.devices.devices_model import MEMORY, POWER, TEMPERATURE, TENSORFLOW, UTILISATION, text_of
 from gpu_studio.ui.models.devices.inventory import Inventory
-from gpu_studio.ui.models.devices.processes_model import CARD, COMMAND, PID
+from gpu_studio.ui.models.devices.processes_model import COMMAND, DEVICE, PID
 from gpu_studio.ui.models.devices.processes_model import MEMORY as HELD
 from gpu_studio.ui.models.devices.sampler import Sampler
 from gpu_studio.ui.pages.devices_page import DevicesPage
@@ -82,9 +82,9 @@ def test_that_processes_are_told_with_number_command_user_and_card(page, qtbot) 
     shown = page(8)
     pane = shown.side.processes
     metrics = pane.table.fontMetrics()
-    assert not pane.table.isColumnHidden(CARD)
+    assert not pane.table.isColumnHidden(DEVICE)
     qtbot.waitUntil(lambda: pane.width() > 0 and pane.table.columnWidth(COMMAND) > 0)
-    for column in (PID, COMMAND, CARD, HELD):
+    for column in (PID, COMMAND, DEVICE, HELD):
         words = pane.model.text(pane.model.rows[0], column)
         assert metrics.horizontalAdvance(words) + PADDING - 4 <= pane.table.columnWidth(column), words
 

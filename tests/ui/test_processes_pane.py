@@ -1,4 +1,4 @@
-"""Ending processes on the cards from the page: one's own at once, another's after asking once, and what is refused."""
+"""Ending processes from the page: one's own on a card at once, others after asking once, and what is refused."""
 
 from __future__ import annotations
 
@@ -12,10 +12,16 @@ import pytest
 from PySide6.QtCore import Qt
 
 from gpu_studio.hardware.picture import Picture
-from gpu_studio.hardware.samples import CardFacts, Cards, Process, Processes, Started
-from gpu_studio.ui.models.devices.processes_model import COMMAND, USER
+from gpu_studio.hardware.samples import CardFacts, Cards, HostProcess, HostProcesses, Process, Processes, Started
+from gpu_studio.ui.models.devices.processes_model import COMMAND, DEVICE, USER
 from gpu_studio.ui.models.ending import Ending
-from gpu_studio.ui.pages.devices.processes_pane import ELSEWHERE, NONE_CHOSEN, SIMULATED, ProcessesPane
+from gpu_studio.ui.pages.devices.processes_pane import (
+    ELSEWHERE,
+    NONE_CHOSEN,
+    SIMULATED,
+    THIS_WINDOW,
+    ProcessesPane,
+)
 from gpu_studio.ui.widgets.asking.dialogs import Dialog
 from gpu_studio.ui.widgets.button import Button
 
@@ -50,6 +56,19 @@ def told(pane: ProcessesPane, *processes: Process, simulated: str = "") -> None:
     picture.apply(Cards(time=1.0, cards=[CardFacts(card="a"), CardFacts(card="b")]))
     picture.apply(Processes(time=2.0, processes=list(processes)))
     pane.show_processes(picture)
+
+
+def told_of_host(pane: ProcessesPane, *processes: HostProcess, simulated: str = "") -> None:
+    picture = Picture()
+    picture.apply(Started(time=0.0, pid=1, gpu_studio="1", simulated=simulated))
+    picture.apply(Cards(time=1.0, cards=[], why="no driver"))
+    picture.apply(Processes(time=2.0, processes=[]))
+    picture.apply(HostProcesses(time=2.0, processes=list(processes)))
+    pane.show_processes(picture)
+
+
+def on_host(pid: int, command: str = "python sweep.py", user: str = ME) -> HostProcess:
+    return HostProcess(pid=pid, user=user, command=command, cpu_percent=98.0, memory_mib=2_000)
 
 
 def on_card(pid: int, user: str | None = ME, memory: int = 100, command: str | None = "python train.py") -> Process:
@@ -148,3 +167,32 @@ def test_that_a_selection_survives_new_figures(pane) -> None:
     told(pane, on_card(7, memory=500), on_card(8, memory=50), on_card(9, memory=5))
     assert pane.chosen is not None
     assert pane.chosen.process.pid == 7
+
+
+def test_that_who_uses_the_cpu_is_listed_without_any_card(pane) -> None:
+    told_of_host(pane, on_host(7), on_host(8, "python -m gpu_studio.trainer /runs/20261122T080000Z-digits-ab12"))
+    model = pane.table.model()
+    rows = [[model.index(row, column).data() for column in range(5)] for row in range(model.rowCount())]
+    assert [row[COMMAND] for row in rows] == ["python sweep.py", "run · digits"]
+    assert [row[DEVICE] for row in rows] == ["CPU 98 %"] * 2
+    assert pane.words.text() == "2 processes on the CPU"
+    told_of_host(pane)
+    assert pane.words.text() == "no process uses much of the CPU"
+
+
+def test_that_a_program_of_ones_own_on_the_cpu_is_ended_only_after_asking_once(pane, qtbot, victim) -> None:
+    told_of_host(pane, on_host(victim.pid), simulated="H100")  # the cards are simulated, this process is not
+    ask_to_end(pane, qtbot)
+    dialog = pane.findChild(Dialog)
+    assert dialog.windowTitle() == f"End your process {victim.pid}?"
+    assert victim.poll() is None
+    [sure] = [button for button in dialog.findChildren(Button) if button.text() == "End it"]
+    qtbot.mouseClick(sure, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "has ended" in pane.words.text())
+    assert victim.wait(10) == -15
+
+
+def test_that_the_window_does_not_end_itself(pane) -> None:
+    told_of_host(pane, on_host(os.getpid()))
+    pane.table.selectRow(0)
+    assert (pane.end.isEnabled(), pane.end.toolTip()) == (False, THIS_WINDOW)

@@ -18,6 +18,9 @@ EXAMPLES: Final = """A figure that is not known says why: not supported by this 
               a figure that is null has its reason under `why`; `instances` are the parts of a card in MIG mode
   processes   a list: card (the key `card` of a card), pid, kinds, user, command, memory_mib, cpu_percent, …
   processes_why  why the processes of a card, by its key, are not known
+  host_processes  a list of those that use much of the host's cores or memory, and every trainer: pid, user, command,
+              cpu_percent (of one core), memory_mib
+  host_processes_why  why they are not known; "" if they are
   host        cpu_percent, memory_used_mib, memory_total_mib, …
   events      XIDs and memory errors since the start
   notes       what befell the process that asks the driver

@@ -25,6 +25,8 @@ def document(picture: Picture) -> dict[str, Any]:
         "cards": [_card(card, picture) for card in picture.cards.values()],
         "processes": _plain(picture.processes.processes if picture.processes else []),
         "processes_why": dict(picture.processes.why) if picture.processes else {},
+        "host_processes": _plain(picture.host_processes.processes if picture.host_processes else []),
+        "host_processes_why": picture.host_processes.why if picture.host_processes else "",
         "host": {**_plain(picture.host), "time": picture.host.time} if picture.host else None,
         "events": _plain(list(picture.events)),
         "notes": _plain(list(picture.notes)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from rich.console import Group, RenderableType
@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpu_studio.hardware.picture import CardNow, Picture
-from gpu_studio.hardware.samples import Host, Process
+from gpu_studio.hardware.samples import Host, HostProcess, Process
 from gpu_studio.runs.wording import size
 
 T = TypeVar("T")
@@ -26,8 +26,8 @@ def screen(picture: Picture) -> RenderableType:
     if picture.why:
         parts.append(Text(f"No card: {picture.why}", "yellow"))
     parts.append(_cards(picture))
-    if picture.processes and picture.processes.processes:
-        parts.append(_processes(picture, picture.processes.processes))
+    if rows := [*_on_cards(picture), *_on_host(picture)]:
+        parts.append(_processes(rows))
     parts += [Text(f"{event.words} ({_name(picture, event.card)})", "red") for event in _latest(picture.events)]
     parts += [Text(owner.words, "yellow") for owner in _latest(picture.notes)]
     return Group(*parts)
@@ -96,21 +96,32 @@ def _host_row(host: Host) -> tuple[RenderableType, ...]:
     return "● CPU", "this computer", *memory, cpu, "", ""
 
 
-def _processes(picture: Picture, processes: list[Process]) -> Table:
+def _processes(rows: Iterable[tuple[RenderableType, ...]]) -> Table:
     table = Table(box=None, pad_edge=False)
     for title in ("device", "pid", "user", "memory", "cpu", "command"):
-        table.add_column(title, overflow="ellipsis", no_wrap=True)
-    for process in processes:
-        table.add_row(*_process(picture, process))
+        # Where there is little room it is the command that is cut, and nothing beside it.
+        table.add_column(title, no_wrap=title != "command")
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
-def _process(picture: Picture, process: Process) -> tuple[RenderableType, ...]:
+def _on_cards(picture: Picture) -> Iterator[tuple[RenderableType, ...]]:
+    for process in picture.processes.processes if picture.processes else ():
+        yield _process(_name(picture, process.card), process)
+
+
+def _on_host(picture: Picture) -> Iterator[tuple[RenderableType, ...]]:
+    for process in picture.host_processes.processes if picture.host_processes else ():
+        yield _process("CPU", process)
+
+
+def _process(device: str, process: Process | HostProcess) -> tuple[RenderableType, ...]:
     why = process.why
     memory = why.get("memory_mib", "") if process.memory_mib is None else size(process.memory_mib * MIB)
     cpu = why.get("cpu_percent", "") if process.cpu_percent is None else f"{process.cpu_percent:.0f} %"
-    command = Text(process.command or why.get("command", ""))
-    return _name(picture, process.card), str(process.pid), process.user or "", memory, Text(cpu, "dim"), command
+    command = Text(process.command or why.get("command", ""), no_wrap=True, overflow="ellipsis")
+    return device, str(process.pid), process.user or "", memory, Text(cpu, "dim"), command
 
 
 def _name(picture: Picture, key: str) -> str:

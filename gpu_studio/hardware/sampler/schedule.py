@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from typing import Final
 
 FAST, SLOW, PROCESSES, PCIE, HOST = "fast", "slow", "processes", "pcie", "host"
-CLASSES: Final = (FAST, SLOW, PROCESSES, PCIE, HOST)
+HOST_PROCESSES: Final = "host_processes"
+CLASSES: Final = (FAST, SLOW, PROCESSES, PCIE, HOST, HOST_PROCESSES)
 """What can be looked at."""
 EVENTS, WATCH, BEAT = "events", "watch", "beat"
 ALWAYS: Final = (EVENTS, WATCH, BEAT)
-PERIODS: Final = {SLOW: 5.0, PROCESSES: 2.0, PCIE: 4.0, EVENTS: 1.0, WATCH: 5.0, BEAT: 2.0}
+PERIODS: Final = {SLOW: 5.0, PROCESSES: 2.0, PCIE: 4.0, HOST_PROCESSES: 5.0, EVENTS: 1.0, WATCH: 5.0, BEAT: 2.0}
 """Seconds between two times; that of PCIe is for all cards, which take turns."""
 LEAST_RATE, MOST_RATE, USUAL_RATE = 0.2, 10.0, 1.0
 HOST_OFTENEST, HOST_SELDOMEST = 0.25, 5.0
@@ -68,5 +69,5 @@ class Schedule:
 
     def _is_on(self, name: str) -> bool:
         if name == EVENTS:
-            return bool(self.wanted - {HOST})
+            return bool(self.wanted - {HOST, HOST_PROCESSES})
         return name in self.wanted or name in ALWAYS

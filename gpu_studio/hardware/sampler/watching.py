@@ -18,6 +18,7 @@ from gpu_studio.hardware.sampler.card import Answerer
 from gpu_studio.hardware.sampler.driver import Driver
 from gpu_studio.hardware.sampler.events import Events
 from gpu_studio.hardware.sampler.host import HostWatch
+from gpu_studio.hardware.sampler.host_people import HostPeople
 from gpu_studio.hardware.sampler.nvlink import NvlinkRates
 from gpu_studio.hardware.sampler.people import People, is_used
 from gpu_studio.hardware.sampler.questions import FAST, PCIE, SLOW
@@ -69,6 +70,7 @@ class Sampler:
         self._events = Events(self.driver.calls)
         self._people = People(source.known)
         self._host = HostWatch(folder)
+        self._host_people = HostPeople()
         self._nvlink = NvlinkRates()
         self._resting = Resting()
         self._retry = BackOff(SHORTEST_RETRY, LONGEST_RETRY)
@@ -80,6 +82,7 @@ class Sampler:
             schedule.PCIE: self._look_pcie,
             schedule.PROCESSES: self._look_processes,
             schedule.HOST: lambda: self._emit(self._host.look(self._now())),
+            schedule.HOST_PROCESSES: lambda: self._emit(self._host_people.look(self._now())),
             schedule.EVENTS: self._look_events,
             schedule.WATCH: self._watch,
             schedule.BEAT: self._beat,

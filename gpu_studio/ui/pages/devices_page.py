@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gpu_studio.ui.pages.devices.history_plot import HistoryPlot
     from gpu_studio.ui.pages.devices.side_card import SideCard
 
-CLASSES = ("fast", "slow", "processes", "pcie", "host")
+CLASSES = ("fast", "slow", "processes", "pcie", "host", "host_processes")
 WITHOUT_CARDS = (
     "Everything works here without one: the CPU can be carved into logical devices, which TensorFlow treats as it "
     "would cards, and a plan made so trains in the same way."

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gpu_studio.hardware.command_words import is_trainer
 from gpu_studio.hardware.picture import CardNow, Picture
-from gpu_studio.hardware.samples import Host, Process
+from gpu_studio.hardware.samples import Host, HostProcesses
 from gpu_studio.plan import Card, Machine
 from gpu_studio.ui.models.devices.sample_points import HOST
-from gpu_studio.ui.models.devices.who import who
+from gpu_studio.ui.models.devices.who import AnyProcess, who
 from gpu_studio.ui.units import mib, plural, used_of
 
 MAKER = "NVIDIA "
@@ -29,7 +30,8 @@ class Figure:
 class DeviceRow:
     """One physical device, or a MIG instance of one. `place` is the card's number, which gives it its colour.
 
-    A `place` of None is the host. `gone` says why a card does not answer; `lost` asks for a button to try again.
+    A `place` of None is the host; `more` has its load and its disk. `gone` says why a card does not answer; `lost`
+    asks for a button to try again.
     """
 
     key: str
@@ -48,6 +50,7 @@ class DeviceRow:
     gone: str = ""
     lost: bool = False
     instance: bool = False
+    more: str = ""
 
     @property
     def memory(self) -> str:
@@ -81,7 +84,7 @@ def rows_of(picture: Picture, machine: Machine | None, trouble: str = "") -> tup
     for place, card in enumerate(picture.cards.values()):
         rows.append(_card(place, card, picture, machine, trouble))
         rows += _instances(place, card, picture, trouble)
-    return (*rows, _cpu(machine, picture.host))
+    return (*rows, _cpu(machine, picture.host, picture.host_processes))
 
 
 def short_name(name: str) -> str:
@@ -157,7 +160,7 @@ def _instances(place: int, card: CardNow, picture: Picture, trouble: str) -> Ite
         )
 
 
-def _cpu(machine: Machine | None, host: Host | None) -> DeviceRow:
+def _cpu(machine: Machine | None, host: Host | None, users: HostProcesses | None = None) -> DeviceRow:
     detail = plural(machine.cpu_cores, "core") if machine else "this computer"
     if host is None:
         total = machine.memory_mib or None if machine else None
@@ -176,7 +179,8 @@ def _cpu(machine: Machine | None, host: Host | None) -> DeviceRow:
         else Figure(f"{host.cpu_percent:.0f} %", known=True),
         power=Figure(NOT_MEASURED),
         temperature=Figure(NOT_MEASURED),
-        used_by=Figure(_host_words(host)),
+        used_by=_users_of_host(users) or Figure(_host_words(host)),
+        more=_host_words(host),
     )
 
 
@@ -207,9 +211,19 @@ def _used_by(keys: tuple[str, ...], picture: Picture) -> Figure:
         return Figure(why)
     if not mine:
         return Figure("free")
-    more = f" + {len(mine) - 1}" if len(mine) > 1 else ""
-    return Figure(f"{who(mine[0])}{more}", known=True)
+    return _first_of(mine)
 
 
-def _memory(process: Process) -> int:
+def _users_of_host(users: HostProcesses | None) -> Figure | None:
+    """Who uses much of the host, GPU Studio's trainers first; None if nobody does."""
+    told = sorted(users.processes, key=lambda each: not is_trainer(each.command or "")) if users else []
+    return _first_of(told) if told else None
+
+
+def _first_of(processes: Sequence[AnyProcess]) -> Figure:
+    more = f" + {len(processes) - 1}" if len(processes) > 1 else ""
+    return Figure(f"{who(processes[0])}{more}", known=True)
+
+
+def _memory(process: AnyProcess) -> int:
     return process.memory_mib or 0

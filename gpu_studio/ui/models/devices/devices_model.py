@@ -71,7 +71,7 @@ class DevicesModel(QAbstractTableModel):
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
             return text_of(row, index.column())
         if role == Qt.ItemDataRole.ToolTipRole:
-            return _tip(row) if index.column() == MEMORY else text_of(row, index.column())
+            return _tip(row, index.column())
         return None
 
 
@@ -104,7 +104,14 @@ def as_text(rows: tuple[DeviceRow, ...]) -> str:
     return "\n".join(line.rstrip() for line in shown)
 
 
-def _tip(row: DeviceRow) -> str:
+def _tip(row: DeviceRow, column: int) -> str:
+    if column == MEMORY:
+        return _memory_tip(row)
+    words = text_of(row, column)
+    return f"{words} · {row.more}" if column == USED_BY and row.more not in ("", words) else words
+
+
+def _memory_tip(row: DeviceRow) -> str:
     if row.gone or row.used_mib is None or row.total_mib is None:
         return row.gone or row.memory
     kept = f", {mib(row.reserved_mib)} kept by the driver" if row.reserved_mib else ""

@@ -1,46 +1,61 @@
-"""The processes on the cards, and the events of the devices, as tables."""
+"""The processes on the cards and on the CPU, and the events of the devices, as tables."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from gpu_studio.hardware.picture import Picture
-from gpu_studio.hardware.samples import Process
+from gpu_studio.hardware.samples import HostProcess, Process
 from gpu_studio.ui.models.devices.alerts import Event
-from gpu_studio.ui.models.devices.who import me, run_of, what
+from gpu_studio.ui.models.devices.who import AnyProcess, me, run_of, what
 from gpu_studio.ui.models.plain_table import PlainTable
 from gpu_studio.ui.units import mib
 
-PID, USER, COMMAND, CARD, MEMORY = range(5)
+PID, USER, COMMAND, DEVICE, MEMORY = range(5)
 
 
 @dataclass(frozen=True, slots=True)
-class OnCard:
-    """A process on a card, and the card's name."""
+class OnDevice:
+    """A process on a card or on the CPU, and the name of that device."""
 
-    process: Process
-    card: str
+    process: AnyProcess
+    device: str
 
     @property
     def mine(self) -> bool:
         """Whether it belongs to the user of this window."""
         return bool(self.process.user) and self.process.user == me()
 
+    @property
+    def on_host(self) -> bool:
+        """Whether it is told of as a user of this computer's own cores and memory."""
+        return isinstance(self.process, HostProcess)
 
-def on_cards(picture: Picture) -> list[OnCard]:
-    """Every process on every card, those that hold most first."""
+
+def on_devices(picture: Picture) -> list[OnDevice]:
+    """Every process on every card, and those that use much of the host; those that hold most memory first."""
+    return sorted((*_on_cards(picture), *_on_host(picture)), key=lambda row: -_memory(row))
+
+
+def _on_cards(picture: Picture) -> Iterator[OnDevice]:
     names = {key: f"GPU {place}" for place, key in enumerate(picture.cards)}
     names |= {
         part.card: names[key] for key, card in picture.cards.items() for part in card.facts.instances if key in names
     }
-    told = picture.processes.processes if picture.processes else []
-    return sorted((OnCard(each, names.get(each.card, "a card")) for each in told), key=lambda row: -_memory(row))
+    for each in picture.processes.processes if picture.processes else ():
+        yield OnDevice(each, names.get(each.card, "a card"))
 
 
-class ProcessesModel(PlainTable[OnCard]):
-    """Process number, user, run or command, card, memory."""
+def _on_host(picture: Picture) -> Iterator[OnDevice]:
+    for each in picture.host_processes.processes if picture.host_processes else ():
+        yield OnDevice(each, "CPU" if each.cpu_percent is None else f"CPU {each.cpu_percent:.0f} %")
+
+
+class ProcessesModel(PlainTable[OnDevice]):
+    """Process number, user, run or command, device, memory: of the card, or of the host."""
 
     headers = ("PID", "User", "Command", "On", "Memory")
     right = frozenset({MEMORY})
@@ -54,11 +69,11 @@ class ProcessesModel(PlainTable[OnCard]):
             if self.rows:
                 self.dataChanged.emit(self.index(0, COMMAND), self.index(len(self.rows) - 1, COMMAND))
 
-    def key(self, row: OnCard) -> Any:
-        """A process has a row for each card it is on."""
-        return row.process.pid, row.process.card
+    def key(self, row: OnDevice) -> Any:
+        """A process has a row for each card it is on, and one for the CPU."""
+        return row.process.pid, row.process.card if isinstance(row.process, Process) else ""
 
-    def text(self, row: OnCard, column: int) -> str:
+    def text(self, row: OnDevice, column: int) -> str:
         """The words of a cell; where a figure is missing, why."""
         process = row.process
         if column == PID:
@@ -68,13 +83,13 @@ class ProcessesModel(PlainTable[OnCard]):
         if column == COMMAND:
             does = f"run · {run_of(process)}" if run_of(process) else what(process)
             return f"{does} · {process.user}" if self.brief and process.user and not row.mine else does
-        if column == CARD:
-            return row.card
+        if column == DEVICE:
+            return row.device
         if process.memory_mib is None:
             return process.why.get("memory_mib", "not known")
         return mib(process.memory_mib)
 
-    def order(self, row: OnCard, column: int) -> Any:
+    def order(self, row: OnDevice, column: int) -> Any:
         """Numbers as numbers."""
         if column == MEMORY:
             return _memory(row)
@@ -96,5 +111,5 @@ class EventsModel(PlainTable[Event]):
         return (clock, row.device or "sampler", row.words)[column]
 
 
-def _memory(row: OnCard) -> int:
+def _memory(row: OnDevice) -> int:
     return row.process.memory_mib or 0

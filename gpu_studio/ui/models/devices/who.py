@@ -7,10 +7,10 @@ import re
 from functools import cache
 from pathlib import PurePath
 
-from gpu_studio.hardware.command_words import short_command
-from gpu_studio.hardware.samples import Process
+from gpu_studio.hardware.command_words import TRAINER, is_trainer, short_command
+from gpu_studio.hardware.samples import HostProcess, Process
 
-TRAINER = "gpu_studio.trainer"
+AnyProcess = Process | HostProcess
 _RUN = re.compile(r"^\d{8}T\d{6}Z-(.+?)(?:-[0-9a-f]{4})?$")
 
 
@@ -23,22 +23,22 @@ def me() -> str:
         return ""
 
 
-def run_of(process: Process) -> str:
+def run_of(process: AnyProcess) -> str:
     """The name of the run that a process trains; empty if it is none of GPU Studio's trainers."""
-    words = (process.command or "").split()
-    if TRAINER not in words[:-1]:
+    command = process.command or ""
+    if not is_trainer(command):
         return ""
-    folder = PurePath(words[words.index(TRAINER) + 1]).name
+    folder = PurePath(command.partition(f"{TRAINER} ")[2]).name
     found = _RUN.match(folder)
     return (found[1] if found else folder).replace("-", " ")
 
 
-def what(process: Process) -> str:
+def what(process: AnyProcess) -> str:
     """What a process does: its run, else its program and script."""
     return run_of(process) or short_command(process.command or process.why.get("command", "a process"))
 
 
-def who(process: Process) -> str:
+def who(process: AnyProcess) -> str:
     """What a process does, and whose it is unless it is this user's."""
     others = process.user if process.user and process.user != me() else ""
     return " · ".join(filter(None, (what(process), others)))

@@ -1,6 +1,8 @@
-"""Who is on the cards: a table to sort and filter, and a way to end a process."""
+"""Who is on the cards and on the CPU: a table to sort and filter, and a way to end a process."""
 
 from __future__ import annotations
+
+import os
 
 from PySide6.QtCore import QSortFilterProxyModel, Qt
 from PySide6.QtGui import QResizeEvent
@@ -8,15 +10,16 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from gpu_studio.hardware.picture import Picture
 from gpu_studio.ui.models.devices.processes_model import (
-    CARD,
     COMMAND,
+    DEVICE,
     MEMORY,
     PID,
     USER,
-    OnCard,
+    OnDevice,
     ProcessesModel,
-    on_cards,
+    on_devices,
 )
+from gpu_studio.ui.models.devices.who import run_of
 from gpu_studio.ui.models.ending import Ending
 from gpu_studio.ui.models.plain_table import SORT_ROLE
 from gpu_studio.ui.theme.tokens import GRID
@@ -28,10 +31,11 @@ from gpu_studio.ui.widgets.tables.table import Table
 
 SIMULATED = "Simulated processes cannot be ended: there are none"
 NONE_CHOSEN = "Select a process first"
+THIS_WINDOW = "This is the window that you are looking at: close it instead"
 BUSY = "A process is being ended"
 ELSEWHERE = "This system does not know the process: it runs outside of this container, and has to be ended there"
 _WIDE = 480
-_WIDTHS, _NARROW = {PID: 92, USER: 70, CARD: 74, MEMORY: 96}, {PID: 84, CARD: 70, MEMORY: 90}
+_WIDTHS, _NARROW = {PID: 92, USER: 70, DEVICE: 86, MEMORY: 96}, {PID: 84, DEVICE: 84, MEMORY: 90}
 _ROW = 28
 
 
@@ -48,7 +52,7 @@ class ProcessesPane(QWidget):
         self._proxy.setSortRole(SORT_ROLE)
         self._proxy.setFilterKeyColumn(-1)
         self._proxy.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
-        self.table = Table(self._proxy, "Processes on the cards")
+        self.table = Table(self._proxy, "Processes on the devices")
         self.filter = QLineEdit()
         self.end = Button("End process", small=True)
         self.words = Paragraph("", "caption")
@@ -61,7 +65,7 @@ class ProcessesPane(QWidget):
         self._allow()
 
     @property
-    def chosen(self) -> OnCard | None:
+    def chosen(self) -> OnDevice | None:
         """The process that is selected."""
         rows = self.table.selectionModel().selectedRows()
         return self.model.rows[self._proxy.mapToSource(rows[0]).row()] if rows else None
@@ -70,7 +74,7 @@ class ProcessesPane(QWidget):
         """Show who is there now."""
         self._simulated = bool(picture.simulated)
         kept = self.chosen
-        self.model.set_rows(on_cards(picture))
+        self.model.set_rows(on_devices(picture))
         if kept is not None:
             self._choose(kept)
         self._allow()
@@ -107,7 +111,7 @@ class ProcessesPane(QWidget):
         column.addWidget(self.table, 1)
         column.addWidget(self.words)
 
-    def _choose(self, wanted: OnCard) -> None:
+    def _choose(self, wanted: OnDevice) -> None:
         key = self.model.key(wanted)
         place = next((n for n, row in enumerate(self.model.rows) if self.model.key(row) == key), None)
         now = self.chosen
@@ -121,28 +125,31 @@ class ProcessesPane(QWidget):
 
     def _why_not(self) -> str:
         chosen = self.chosen
-        if self._simulated:
-            return SIMULATED
         if self.ending.busy:
             return BUSY
         if chosen is None:
-            return NONE_CHOSEN
+            return SIMULATED if self._simulated else NONE_CHOSEN
+        if self._simulated and not chosen.on_host:
+            return SIMULATED
+        if chosen.process.pid == os.getpid():
+            return THIS_WINDOW
         return ELSEWHERE if chosen.process.command is None else ""
 
     def _end_chosen(self) -> None:
         chosen = self.chosen
         if chosen is None or self._why_not():
             return
-        if chosen.mine:
+        if chosen.mine and (run_of(chosen.process) or not chosen.on_host):
             self.ending.end(chosen.process.pid)
         else:
             self._ask_first(chosen)
         self._allow()
 
-    def _ask_first(self, chosen: OnCard) -> None:
+    def _ask_first(self, chosen: OnDevice) -> None:
         pid, user = chosen.process.pid, chosen.process.user or "somebody else"
-        dialog = Dialog(f"End process {pid} of {user}?", self)
-        dialog.column.addWidget(Paragraph(f"It is not yours. What it has not saved is lost.\n{chosen.process.command}"))
+        dialog = Dialog(f"End your process {pid}?" if chosen.mine else f"End process {pid} of {user}?", self)
+        whose = "" if chosen.mine else "It is not yours. "
+        dialog.column.addWidget(Paragraph(f"{whose}What it has not saved is lost.\n{chosen.process.command}"))
         sure = Button("End it")
         sure.clicked.connect(lambda: self.ending.end(pid))
         sure.clicked.connect(dialog.close)
@@ -156,11 +163,20 @@ class ProcessesPane(QWidget):
 
 
 def _summary(picture: Picture) -> str:
-    processes = picture.processes
+    processes, host = picture.processes, picture.host_processes
     if processes is None:
         return ""
     reasons = sorted(set(processes.why.values()))
-    some = "" if not reasons else f" · {plural(len(processes.why), 'card')} not told: {', '.join(reasons)}"
-    count = len({each.pid for each in processes.processes})
-    none = "No process on the cards" if picture.cards else "No card, so no process on one"
-    return (f"{plural(count, 'process')}".replace("processs", "processes") if count else none) + some
+    some = "" if not reasons else f"{plural(len(processes.why), 'card')} not told: {', '.join(reasons)}"
+    on_cards = len({each.pid for each in processes.processes})
+    on_host = len(host.processes) if host else 0
+    parts = (_on_cards(on_cards) if picture.cards else "", some, host.why or _on_host(on_host) if host else "")
+    return " · ".join(filter(None, parts))
+
+
+def _on_cards(count: int) -> str:
+    return f"{plural(count, 'process', 'processes')} on the cards" if count else "no process on the cards"
+
+
+def _on_host(count: int) -> str:
+    return f"{plural(count, 'process', 'processes')} on the CPU" if count else "no process uses much of the CPU"
