@@ -12,7 +12,7 @@ from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.placement.sample_cautions import faint_bytes, lacking_classes, own_ways
 from gpu_studio.placement.work_words import flops_in_words
 from gpu_studio.plan import MIB, Machine, Plan, logical_devices, replica_count
-from gpu_studio.plan.card_memory import by_room, now_mib
+from gpu_studio.plan.card_memory import by_room, now_mib, outside_mib
 from gpu_studio.plan.cautions import checked, on_one
 from gpu_studio.plan.gradients import holding
 from gpu_studio.plan.hiding import only_on
@@ -67,17 +67,22 @@ def _too_much(memory: DeviceMemory) -> str:
 
 
 def _why_so_little(memory: DeviceMemory, plan: Plan, machine: Machine) -> str:
-    """Who holds the rest of the card, where that is the reason."""
-    if not memory.waits:
+    """Who has the rest of the card: CUDA and its libraries, and those who hold some of it now."""
+    device = next(each for each in logical_devices(plan, machine) if each.name == memory.device)
+    card, carved = machine.card(device.physical), device.limit_mib is not None
+    if card is None:
         return ""
-    physical = next(each.physical for each in logical_devices(plan, machine) if each.name == memory.device)
-    card = machine.card(physical)
-    if card is None or not card.used_mib or card.free_mib is None:
+    if memory.waits and card.used_mib and card.free_mib is not None:
+        kept = card.free_mib - (now_mib(card, carved=carved) or 0)
+        holders = held_by(card.users) or f"held by others ({amount(card.used_mib * MIB)})"
+        left = f"{amount(card.free_mib * MIB)} are left, of which CUDA and its libraries get {amount(kept * MIB)}"
+        return f"{card.title} is {holders}: {left}. "
+    outside = None if carved else outside_mib(card)
+    if outside is None or card.usable_mib is None:
         return ""
-    kept = card.free_mib - (now_mib(card, carved=bool(plan.devices.carve)) or 0)
-    holders = held_by(card.users) or f"held by others ({amount(card.used_mib * MIB)})"
-    left = f"{amount(card.free_mib * MIB)} are left, of which CUDA and its libraries get {amount(kept * MIB)}"
-    return f"{card.title} is {holders}: {left}. "
+    return (
+        f"Of the {amount(card.usable_mib * MIB)} of {card.title}, CUDA and its libraries get {amount(outside * MIB)}. "
+    )
 
 
 def _elsewhere(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Mend]:

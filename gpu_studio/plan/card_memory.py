@@ -12,8 +12,16 @@ from dataclasses import dataclass
 from gpu_studio.plan.logical import LogicalDevice
 from gpu_studio.plan.machine import Card, Machine
 
-OUTSIDE_MIB = 1024
-"""What the CUDA context, cuDNN and cuBLAS need of a card besides the slices that a plan cuts it into."""
+CONTEXT_MIB = 512
+"""What the CUDA context of a process takes of a card before TensorFlow asks how much is free.
+
+What TensorFlow's log says that it may use, with what it keeps back, is less than what the driver says is free: by 120
+to 380 MiB on a T4, 230 to 480 on an L4, 300 to 520 on an A100, and 440 on an H100.
+"""
+LIBRARIES_MIB = 512
+"""What cuDNN and cuBLAS need beside the slices that a plan cuts a card into."""
+OUTSIDE_MIB = CONTEXT_MIB + LIBRARIES_MIB
+"""What a process takes of a card besides the slices that a plan cuts it into."""
 FEW_MIB, KEPT_OF_FEW_MIB = 2048, 225
 _KEPT_MIB = ((6, 500), (7, 1050), (8, 1536))
 _MOST_KEPT_MIB = 1800
@@ -36,9 +44,10 @@ class Room:
 
 
 def kept_back_mib(card: Card, available_mib: int) -> int:
-    """What TensorFlow leaves of `available_mib` to CUDA and its libraries on a card that the plan does not carve.
+    """What TensorFlow leaves to CUDA's libraries of `available_mib`, on a card that the plan does not carve.
 
-    This is TensorFlow's own rule, by the card's compute capability. Where that is not known, the most.
+    `available_mib` is what is free once the process has its CUDA context. This is TensorFlow's own rule, by the card's
+    compute capability (`MinSystemMemory` in gpu_device.cc). Where that is not known, the most.
     """
     if available_mib < FEW_MIB:
         return min(available_mib, KEPT_OF_FEW_MIB)
@@ -48,9 +57,9 @@ def kept_back_mib(card: Card, available_mib: int) -> int:
 
 
 def given_mib(card: Card, available_mib: int, *, carved: bool) -> int:
-    """What of `available_mib` of a card is there for tensors."""
-    beside = OUTSIDE_MIB if carved else kept_back_mib(card, available_mib)
-    return max(0, available_mib - beside)
+    """What of `available_mib` of a card is there for tensors: not what CUDA's context and its libraries take."""
+    left = max(0, available_mib - CONTEXT_MIB)
+    return max(0, left - (LIBRARIES_MIB if carved else kept_back_mib(card, left)))
 
 
 def most_mib(card: Card, *, carved: bool = False) -> int | None:
@@ -61,6 +70,12 @@ def most_mib(card: Card, *, carved: bool = False) -> int | None:
 def now_mib(card: Card, *, carved: bool = False) -> int | None:
     """What all tensors on a card can take together beside those who hold memory now; None if that is not known."""
     return None if card.free_mib is None else given_mib(card, card.free_mib, carved=carved)
+
+
+def outside_mib(card: Card) -> int | None:
+    """What CUDA and its libraries get of a card that is not carved, before any tensor; None if that is not known."""
+    most = most_mib(card)
+    return None if card.usable_mib is None or most is None else card.usable_mib - most
 
 
 def by_room(cards: Iterable[Card]) -> list[Card]:

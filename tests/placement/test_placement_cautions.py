@@ -14,7 +14,7 @@ from gpu_studio.placement.cautions import cautions_with
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import SCALED_AGAIN, ModelNote, PlanFacts
 from gpu_studio.plan import CardUser, Carve, Data, Devices, Distribution, Machine, Model, Plan, Training, validate
-from gpu_studio.plan.card_memory import KEPT_OF_FEW_MIB
+from gpu_studio.plan.card_memory import CONTEXT_MIB, KEPT_OF_FEW_MIB
 from gpu_studio.plan.mending import Caution
 from gpu_studio.runs.queueing.queue_choice import waits_for
 from gpu_studio.runs.queueing.queue_needs import needs_of
@@ -59,12 +59,14 @@ def test_that_a_batch_too_large_for_a_slice_is_cut_to_the_largest_that_fits(scop
     assert any(memory.fits is False for memory in predict(twice, TWO_CARDS, FACTS))
 
 
+OUTSIDE_MIB = CONTEXT_MIB + KEPT_OF_FEW_MIB
+"""What CUDA and its libraries get of a card that has little free."""
+
+
 def crowded(*free: int, users: tuple[CardUser, ...] = ()) -> Machine:
     """Two cards with so many MiB for tensors now, the rest held by others."""
     cards = zip(TWO_CARDS.cards, free, strict=True)
-    held = [
-        replace(card, used_mib=(card.usable_mib or 0) - room - KEPT_OF_FEW_MIB, users=users) for card, room in cards
-    ]
+    held = [replace(card, used_mib=(card.usable_mib or 0) - room - OUTSIDE_MIB, users=users) for card, room in cards]
     return replace(TWO_CARDS, cards=tuple(held))
 
 
@@ -76,8 +78,17 @@ def test_that_what_others_hold_is_no_room_and_they_are_named() -> None:
     caution = the("too much memory", plan, machine)
     assert "on GPU:0" in caution.text
     assert caution.text.endswith("10 MiB are free now.")
-    assert "GPU 0 is held by python 4711 of grace (23.4 GiB): 235 MiB are left" in caution.why
+    assert "GPU 0 is held by python 4711 of grace (23.4 GiB): 747 MiB are left" in caution.why
+    assert "of which CUDA and its libraries get 737 MiB" in caution.why
     assert caution.waits
+
+
+def test_that_of_a_whole_free_card_it_is_told_what_cuda_gets() -> None:
+    card = replace(TWO_CARDS.cards[0], total_mib=TWO_CARDS.cards[0].reserved_mib + OUTSIDE_MIB + 10, used_mib=0)
+    caution = the("too much memory", a_plan(30_000, "one_device"), replace(TWO_CARDS, cards=(card,)))
+    assert caution.text.endswith("10 MiB are there.")
+    assert "Of the 747 MiB of GPU 0, CUDA and its libraries get 737 MiB." in caution.why
+    assert not caution.waits
 
 
 def test_that_every_way_out_of_too_little_memory_fits() -> None:

@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.plan import Card, CardUser, Carve, Devices, LogicalDevice, Machine, Plan, logical_devices
-from gpu_studio.plan.card_memory import OUTSIDE_MIB, Room, by_room, given_mib, kept_back_mib, rooms
+from gpu_studio.plan.card_memory import (
+    CONTEXT_MIB,
+    OUTSIDE_MIB,
+    Room,
+    by_room,
+    given_mib,
+    kept_back_mib,
+    outside_mib,
+    rooms,
+)
 from gpu_studio.plan.holders import held_by
 
 L4 = Card(0, "GPU-4", "NVIDIA L4", total_mib=23_034, used_mib=7_310, reserved_mib=472, compute_capability="8.9")
@@ -33,8 +42,26 @@ def test_that_of_a_whole_card_as_much_is_kept_back_as_tensorflow_keeps(capabilit
 
 def test_that_the_room_on_a_whole_card_is_what_is_free_less_what_tensorflow_keeps_back():
     room = rooms([LogicalDevice("GPU:0", "GPU:0")], Machine((L4,)))["GPU:0"]
-    assert room == Room(23_034 - 472 - 1536, 23_034 - 472 - 7_310 - 1536)
+    assert room == Room(23_034 - 472 - 512 - 1536, 23_034 - 472 - 7_310 - 512 - 1536)
     assert room.mib == room.now_mib
+
+
+@pytest.mark.parametrize(
+    ("name", "capability", "usable", "logged"),
+    [("T4", "7.5", 14_930, 13_757), ("L4", "8.9", 22_562, 20_549), ("A100", "8.0", 40_339, 38_366)],
+)
+def test_that_a_whole_free_card_promises_no_more_than_tensorflow_takes_of_it(name, capability, usable, logged):
+    card = Card(0, "GPU-1", name, total_mib=usable, used_mib=0, compute_capability=capability)
+    room = rooms([LogicalDevice("GPU:0", "GPU:0")], Machine((card,)))["GPU:0"]
+    assert room.mib == room.most_mib == usable - (outside_mib(card) or 0)
+    assert logged - 512 <= room.mib <= logged
+
+
+def test_that_cuda_takes_its_context_first_and_tensorflow_keeps_back_of_what_that_leaves():
+    card = Card(0, "GPU-1", "card", total_mib=2_500, used_mib=0, compute_capability="8.0")
+    assert given_mib(card, 2_500, carved=False) == 2_500 - CONTEXT_MIB - 225
+    assert given_mib(card, 2_500, carved=True) == 2_500 - OUTSIDE_MIB
+    assert given_mib(card, CONTEXT_MIB - 1, carved=False) == given_mib(card, CONTEXT_MIB - 1, carved=True) == 0
 
 
 def test_that_slices_take_what_is_free_in_their_order():

@@ -68,8 +68,8 @@ def test_that_two_instances_in_one_process_are_a_problem_with_a_way_out(names):
 def test_that_memory_is_held_against_the_instance():
     plan = Plan(devices=Devices(visible=(SMALL.uuid,)))
     room = rooms(logical_devices(plan, MACHINE), MACHINE)["GPU:0"]
-    assert room.most_mib == 19_968 - 1536
-    assert room.now_mib == 19_968 - 1536 - (SMALL.used_mib or 0)
+    assert room.most_mib == 19_968 - 512 - 1536
+    assert room.now_mib == 19_968 - 512 - 1536 - (SMALL.used_mib or 0)
 
 
 def test_that_the_starter_plan_uses_one_instance_by_its_uuid():

@@ -11,7 +11,7 @@ from made_machines import TWO_CARDS, WITHOUT_CARDS
 from real_runs import PLAN
 
 from gpu_studio.plan import MIB, CardUser, Machine, with_settings
-from gpu_studio.plan.card_memory import OUTSIDE_MIB
+from gpu_studio.plan.card_memory import CONTEXT_MIB, KEPT_OF_FEW_MIB, OUTSIDE_MIB
 from gpu_studio.runs.queueing.queue_choice import Occupant, Waiting, first_to_start, in_words, never_fits, waits_for
 from gpu_studio.runs.queueing.queue_entry import Wait
 from gpu_studio.runs.queueing.queue_needs import WHOLE_CARD, Need, needs_of
@@ -22,8 +22,8 @@ SLICED = with_settings(
     PLAN,
     ["devices.carve=[{ device = 'GPU:1', slices_mib = [1024, 2048] }]", "distribution.strategy=mirrored"],
 )
-KEPT_BACK = 1800
-"""What TensorFlow keeps back of a card whose compute capability is not known, in MiB."""
+KEPT_BACK = CONTEXT_MIB + 1800
+"""What CUDA and its libraries get of a card whose compute capability is not known, in MiB."""
 WHOLE = int((24_576 - 300 - KEPT_BACK) * WHOLE_CARD) * MIB
 
 
@@ -86,7 +86,7 @@ def test_that_who_holds_the_memory_is_named_with_what_each_has_and_a_run_by_its_
         CardUser(911, 410, "Xorg"),
         CardUser(912),
     )
-    busy = replace(with_free(2048, 1229 + 225).cards[1], users=users)
+    busy = replace(with_free(2048, 1229 + CONTEXT_MIB + KEPT_OF_FEW_MIB).cards[1], users=users)
     machine = replace(TWO_CARDS, cards=(TWO_CARDS.cards[0], busy))
     mine = Occupant("digits-1", frozenset({"GPU:1"}), holds=False, pid=99)
     said = waits_for((Need("GPU:1", 3 * GIB),), machine, (mine,))
@@ -102,7 +102,7 @@ def test_that_who_holds_the_memory_is_named_with_what_each_has_and_a_run_by_its_
 def test_that_a_plan_that_needs_more_than_a_card_has_in_all_is_told_that_it_never_fits() -> None:
     most = TWO_CARDS.cards[1].usable_mib - KEPT_BACK
     assert never_fits((Need("GPU:0", GIB), Need("GPU:1", most * MIB)), with_free(0, 0)) == ""
-    assert never_fits((Need("GPU:1", 30 * GIB),), TWO_CARDS) == "needs 30.0 GiB on GPU 1, which can give 21.9 GiB"
+    assert never_fits((Need("GPU:1", 30 * GIB),), TWO_CARDS) == "needs 30.0 GiB on GPU 1, which can give 21.4 GiB"
     unknown = replace(TWO_CARDS, cards=(replace(TWO_CARDS.cards[0], total_mib=None),))
     assert [never_fits((need,), unknown) for need in (Need("GPU:0", 99 * GIB), Need("GPU:7", GIB), Need(CPU))] == [
         ""

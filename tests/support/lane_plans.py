@@ -13,7 +13,7 @@ from gpu_studio.placement.model_graph import Layer, ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
 from gpu_studio.placement.step_memory import Moment, StepMemory
 from gpu_studio.plan import Carve, Data, Devices, Distribution, Machine, Model, Placed, Plan, Training, validate
-from gpu_studio.plan.card_memory import KEPT_OF_FEW_MIB
+from gpu_studio.plan.card_memory import CONTEXT_MIB, KEPT_OF_FEW_MIB
 from gpu_studio.ui.models.plan.plan_view import PlanView
 
 CPUS = ("CPU:0", "CPU:1", "CPU:2", "CPU:3")
@@ -83,7 +83,7 @@ def keeping(count: int) -> ModelGraph:
 
 def with_room_to_recompute() -> Machine:
     """Cards on which `keeping(6)` can be trained by 100 samples only if activations are computed again."""
-    free = 3 + KEPT_OF_FEW_MIB
+    free = 3 + CONTEXT_MIB + KEPT_OF_FEW_MIB
     cards = (replace(card, total_mib=card.reserved_mib + free, used_mib=0) for card in TWO_CARDS.cards)
     return replace(TWO_CARDS, cards=tuple(cards))
 

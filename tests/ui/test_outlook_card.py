@@ -134,12 +134,13 @@ def test_that_what_others_hold_is_in_the_bar_the_figure_and_the_warning_with_eve
     plan = replace(MIRRORED, training=Training(batch_size=200_000), distribution=Distribution("one_device"))
     waiting = QAction("Add to queue")
     card.warnings.queue = waiting
-    held = OnMachine(card, plan, crowded(300, 20_000))
+    held = OnMachine(card, plan, crowded(812, 20_000))
     tell(reader, replace(FACTS, data=replace(FACTS.data, train=10**6)))
     prospect = card.rows["GPU:0"].prospect
     assert prospect.over
     assert prospect.amount.endswith(" of 75 MiB free")
     assert prospect.held > 0.5
+    assert "; CUDA and its libraries get 2" in card.rows["GPU:0"].accessibleDescription()
     assert "others hold" in card.rows["GPU:0"].accessibleDescription()
     view = card.warnings.views["too much memory"]
     assert "held by python 4711 of grace (19.5 GiB)" in words(card)

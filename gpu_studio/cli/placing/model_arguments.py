@@ -11,8 +11,9 @@ from gpu_studio.cli.code.code_arguments import add_allowing
 SUMMARY: Final = "show a plan's layers, and whether a training step fits into each device's memory"
 EXAMPLES: Final = """The model is built and one training step is traced; nothing is trained, but with --measured. The
 answer is remembered until the model, the shape of the data or the optimizer changes. It is held against each slice's
-limit or each card, and against what is free now beside those who hold memory of the card. TensorFlow keeps 225 to
-1,800 MiB of a whole card back for CUDA and its libraries (cuDNN, NCCL), which are not part of the limit.
+limit or each card, and against what is free now beside those who hold memory of the card. Of a whole
+card about 512 MiB are CUDA's own, and of the rest TensorFlow keeps 225 to 1,800 MiB back for CUDA's libraries (cuDNN,
+NCCL): neither is part of the limit.
 
 examples:
   gpu-studio model digits.plan.toml

@@ -7,7 +7,18 @@ from dataclasses import dataclass, replace
 
 from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.placement.device_memory import DeviceMemory
-from gpu_studio.plan import LogicalDevice, Machine, Placed, Plan, logical_devices, replica_count, replicas, shares_of
+from gpu_studio.plan import (
+    MIB,
+    LogicalDevice,
+    Machine,
+    Placed,
+    Plan,
+    logical_devices,
+    replica_count,
+    replicas,
+    shares_of,
+)
+from gpu_studio.plan.card_memory import outside_mib
 from gpu_studio.plan.gradients import holding
 from gpu_studio.plan.logical import CPU
 from gpu_studio.ui.models import figures
@@ -49,7 +60,8 @@ class Prospect:
 
     `parts` are predicted, with their `total` and its `formula`; none as long as the model is not known. `most` is what
     TensorFlow may take there, in bytes, and `now` what it would get of that beside those who hold the card's memory;
-    None without a limit, or where that is unknown.
+    None without a limit, or where that is unknown. `outside` is what CUDA and its libraries get of a whole card, in
+    bytes; 0 where that is no matter.
     """
 
     place: int
@@ -62,6 +74,7 @@ class Prospect:
     formula: str = ""
     most: int | None = None
     now: int | None = None
+    outside: int = 0
 
     @property
     def over(self) -> bool:
@@ -102,7 +115,7 @@ class Prospect:
         """All of it in a sentence."""
         limit = "" if self.most or not self.parts else f", {self.limit}"
         too_much = ", which is too much" if self.over else ""
-        said = f"{self.name}: {self.share}, {self.amount}{limit}{self._others}{too_much}"
+        said = f"{self.name}: {self.share}, {self.amount}{limit}{self._others}{self._cuda}{too_much}"
         parts = ", ".join(f"{part.name} {part.amount}" for part in self.parts if part.bytes)
         return f"{said}: {parts}" if parts else said
 
@@ -110,6 +123,10 @@ class Prospect:
     def _others(self) -> str:
         held = (self.most or 0) - (self.now if self.now is not None else self.most or 0)
         return f"; others hold {figures.size(held)} of {figures.size(self.most or 0)}" if held > 0 else ""
+
+    @property
+    def _cuda(self) -> str:
+        return f"; CUDA and its libraries get {figures.size(self.outside)} of the card" if self.outside else ""
 
 
 def prospects(plan: Plan, machine: Machine, memory: Iterable[DeviceMemory] = ()) -> tuple[Prospect, ...]:
@@ -126,6 +143,7 @@ def prospects(plan: Plan, machine: Machine, memory: Iterable[DeviceMemory] = ())
             _limit(plan, device),
             _share(plan, device, holding, shares),
             device.name in holding,
+            outside=_outside(device, machine),
         )
         for device in logical
     )
@@ -177,6 +195,11 @@ def _limit(plan: Plan, device: LogicalDevice) -> str:
     if device.limit_mib is not None:
         return f"up to {mib(device.limit_mib)}"
     return "grows as needed" if plan.devices.memory_growth else "the whole card"
+
+
+def _outside(device: LogicalDevice, machine: Machine) -> int:
+    card = None if device.limit_mib is not None else machine.card(device.physical)
+    return (outside_mib(card) or 0) * MIB if card is not None else 0
 
 
 def _share(plan: Plan, device: LogicalDevice, holding: tuple[str, ...], shares: tuple[int, ...]) -> str:
