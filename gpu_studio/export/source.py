@@ -17,7 +17,7 @@ from gpu_studio.plan.catalogue import DATA, IMAGES, scale_of
 from gpu_studio.plan.keras_names import Task
 from gpu_studio.plan.pixels import SCALES, are_pixels, are_scaled
 from gpu_studio.plan.rules.source_rules import shape_of
-from gpu_studio.plan.splitting import GROUPS
+from gpu_studio.plan.splitting import groups_array
 
 _FURTHER = (("x_val", "y_val"), ("x_test", "y_test"))
 Header = tuple[tuple[int, ...], np.dtype[Any]]
@@ -85,7 +85,8 @@ def _folder(path: Path, data: Data) -> Source:
 
 def _groups(data: Data) -> tuple[str, ...]:
     """The array with the groups, if the plan goes by them."""
-    return (data.groups or GROUPS,) if data.split == "grouped" else ()
+    name = groups_array(data)
+    return () if name is None else (name,)
 
 
 def _file(path: Path, groups: tuple[str, ...]) -> Source:

@@ -17,6 +17,11 @@ SPLITS: Mapping[str, str] = {
 """The ways, each with what it keeps aside."""
 
 
+def groups_array(data: Data) -> str | None:
+    """The name of the array with the group of each sample; None unless the plan splits by groups."""
+    return (data.groups or GROUPS) if data.split == "grouped" else None
+
+
 def brings_splits(data: Data) -> bool:
     """Whether the data may bring validation samples of their own: only who reads them knows."""
     return data.file is not None or data.folder is not None or data.python is not None

@@ -38,6 +38,7 @@ class Loop:
         self._reached = reached
         self.tally = Tally(session.meters)
         self._session, self._control = session, control
+        self._identity = {**session.identity(), "parts": session.cut.replicas}
         self._telemetry, self._checkpoints = telemetry, checkpoints
         self._settings = session.plan.training
         self._pace, self._evaluation_pace = Pace(self._settings.steps_per_call), Pace(self._settings.steps_per_call)
@@ -234,5 +235,4 @@ class Loop:
         best = {f"best/{name}": value for name, value in self.best_weights.items()}
         arrays = self._session.capture() | tally | best
         self._saved_step = self.progress.step
-        identity = {**self._session.identity(), "parts": self._session.cut.replicas}
-        self._checkpoints.save(Snapshot(self.progress, arrays, identity, value))
+        self._checkpoints.save(Snapshot(self.progress, arrays, self._identity, value))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,16 @@ from gpu_studio.trainer.loop import Loop
 from gpu_studio.trainer.progress import Progress
 from gpu_studio.trainer.session import Session
 
+_TRAINING, _VALIDATION = "training_samples", "validation_samples"
+_IN_WORDS = {
+    "samples_per_epoch": "their number",
+    "seed": "training.seed",
+    "data": "their name",
+    "split": "data.split",
+    "groups": "data.groups",
+    "data_code": "the code that makes them",
+}
+_SAME = "Resume with the same data and training.seed to go on exactly where it stopped."
 Stored = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
@@ -34,14 +44,44 @@ def progress_in(state: Mapping[str, Any], session: Session) -> tuple[Progress, E
         raise TrainerError(
             f"The checkpoint's state cannot be read: {error!r}.", ["Resume from an earlier checkpoint of the run."]
         ) from error
-    changed = [name for name, value in session.identity().items() if state.get(name) != value]
-    if changed and progress.samples:
-        begun = replace(progress, samples=0, step_in_epoch=0)
-        return begun, Warned(
-            message=f"Other data than the checkpoint's ({', '.join(changed)}): epoch {progress.epoch + 1} starts anew.",
-            suggestion="Resume with the same data and training.seed to go on exactly where it stopped.",
+    changed = _changed(state, session.identity())
+    mixed = _are_other_samples(state, changed)
+    if mixed or "seed" in changed:
+        return replace(progress, samples=0, step_in_epoch=0), _other_training(progress, changed, mixed, session)
+    return progress, _same_training(progress, changed, session)
+
+
+def _changed(state: Mapping[str, Any], identity: Mapping[str, Any]) -> list[str]:
+    """What of the identity the checkpoint gives otherwise; what an older one does not give counts as the same."""
+    before = {"split": None, **state}  # before plans could say how to split, every split was random
+    return [name for name, value in identity.items() if name in before and before[name] != value]
+
+
+def _are_other_samples(state: Mapping[str, Any], changed: Collection[str]) -> bool:
+    """Whether other samples are trained on now. Where the checkpoint does not know its own, the plan's words decide."""
+    if _TRAINING in state:
+        return _TRAINING in changed
+    return bool(changed)
+
+
+def _other_training(progress: Progress, changed: Collection[str], mixed: bool, session: Session) -> Warned:
+    """What to say where other samples are trained on (`mixed`), or the same in another order."""
+    what = "Other data than the checkpoint's" if mixed else "The samples come in another order than the checkpoint's"
+    reasons = ", ".join(_IN_WORDS[name] for name in changed if name in _IN_WORDS) or "the samples themselves"
+    anew = f" Epoch {progress.epoch + 1} starts anew." if progress.samples else ""
+    measured = mixed and (session.dataset.validation or session.dataset.test)
+    seen = " Samples that validate or test now may have been trained on before." if measured else ""
+    return Warned(message=f"{what} ({reasons}).{anew}{seen}", suggestion=_SAME)
+
+
+def _same_training(progress: Progress, changed: Collection[str], session: Session) -> Event:
+    if _VALIDATION in changed and session.dataset.validation:
+        return Warned(
+            message="Other validation samples than the checkpoint's: figures of before and after do not compare, "
+            "neither for early stopping nor for the best checkpoint.",
+            suggestion=_SAME,
         )
-    return progress, Log(message=f"Going on after step {progress.step}, in epoch {progress.epoch + 1}.")
+    return Log(message=f"Going on after step {progress.step}, in epoch {progress.epoch + 1}.")
 
 
 def other_draws(state: Mapping[str, Any], session: Session) -> Iterator[Warned]:

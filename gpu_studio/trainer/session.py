@@ -13,10 +13,12 @@ import tensorflow as tf
 
 from gpu_studio.plan import Placed, Plan
 from gpu_studio.plan.monitors import VALIDATION
+from gpu_studio.plan.splitting import groups_array
 from gpu_studio.runs import events
 from gpu_studio.trainer import batches, devices, keras_objects, memory, precision, strategies, telemetry, user_code
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset, Split, load_data
+from gpu_studio.trainer.data.fingerprint import fingerprint
 from gpu_studio.trainer.errors import PlanRefused, TrainerError
 from gpu_studio.trainer.meters import Meters
 from gpu_studio.trainer.models import build_model
@@ -57,13 +59,17 @@ class Session:
         return Cut(len(split), self.cut.batch, self.cut.replicas)
 
     def identity(self) -> dict[str, Any]:
-        """What must be the same for a checkpoint to go on in mid-epoch: the order of the data."""
+        """By what a checkpoint knows again the data that it was trained on, and where in the plan they come from."""
+        data = self.plan.data
         return {
             "samples_per_epoch": self.cut.samples,
             "seed": self.plan.training.seed,
             "data": self.dataset.name,
-            "split": None if self.plan.data.split == "random" else self.plan.data.split,
+            "split": None if data.split == "random" else data.split,
+            "groups": groups_array(data),
             "data_code": user_code.digest_of_part(self.plan, "data"),
+            "training_samples": fingerprint(self.dataset.train),
+            "validation_samples": fingerprint(self.dataset.validation),
         }
 
     def training_stream(self, epoch: int, offset: int) -> Any:

@@ -15,7 +15,7 @@ from fault_matrix import Fault
 from made_images import two_classes
 from training_runs import Finished, running, small_plan, trained
 
-from gpu_studio.plan import Data, Plan
+from gpu_studio.plan import Data, Plan, with_settings
 from gpu_studio.runs import events
 from gpu_studio.runs.failures.diagnosis import explain
 from gpu_studio.runs.state import state_of
@@ -105,6 +105,20 @@ def test_that_a_folder_of_images_that_moved_since_the_launch_is_named_with_what_
     assert failed.kind == "data"
     assert failed.message == f"The folder of images {folder} is not there; did you mean {moved}?"
     assert [log.message for log in run.of(events.Log)] == [f"Reading the images in {folder}."]
+
+
+def test_that_early_stopping_by_validation_samples_that_the_data_do_not_bring_is_refused(tmp_path: Path) -> None:
+    """No plan can tell whether they do: only a look into the file."""
+    data = tmp_path / "data.npz"
+    np.savez(data, x=np.zeros((20, 4), np.float32), y=np.arange(20) % 2)
+    rule = 'training.early_stopping={ monitor = "val_accuracy" }'
+    plan = with_settings(small_plan_with_file(data), ("data.validation_fraction=0", rule))
+    failed = failure(trained(plan, tmp_path / "runs"))
+    assert failed.message == (
+        "training.early_stopping.monitor is val_accuracy, but nothing is validated: data.npz brings no validation "
+        "samples, and data.validation_fraction is 0."
+    )
+    assert failed.suggestions == ["Set data.validation_fraction above 0.", "Or monitor accuracy."]
 
 
 def small_plan_with_file(path: Path) -> Plan:

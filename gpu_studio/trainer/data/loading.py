@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gpu_studio.plan.catalogue import DATA, scale_of
-from gpu_studio.plan.splitting import GROUPS
+from gpu_studio.plan.splitting import groups_array
 from gpu_studio.plan.values import Data
 from gpu_studio.trainer.data.cifar import cifar10
 from gpu_studio.trainer.data.digits import digits
@@ -66,7 +66,7 @@ def _with_test(pair: tuple[Split, Split]) -> Source:
 
 def _source(data: Data, seed: int, base: Path) -> tuple[str, Source]:
     """What the data are called, and what they bring."""
-    groups = (data.groups or GROUPS) if data.split == "grouped" else None
+    groups = groups_array(data)
     if data.file is not None:
         path = base / Path(data.file).expanduser()
         return path.name, read_npz(path, groups).with_all(scale=scale_of(data))
