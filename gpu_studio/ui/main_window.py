@@ -259,6 +259,7 @@ class MainWindow(QMainWindow):
             self.show_page("plan")
         else:
             self.show_run(live)
+        self.repairs.begin_again(plan_path, turns=live is None)
 
     # What Qt tells
 
@@ -302,6 +303,7 @@ class MainWindow(QMainWindow):
             return
         self.settings.set(GEOMETRY, bytes(self.saveGeometry().data()))
         self.plan_files.drafts.write()
+        self.repairs.kept.write()
         self.state.close()
         self.resuming.close()
         for watcher in self._watchers:

@@ -34,7 +34,7 @@ class RecentMenu(QMenu):
     def _fill(self) -> None:
         self.clear()
         for draft in self._files.drafts.others[:MOST_DRAFTS]:
-            action = self.addAction(f"Unsaved: {_plain(draft.name)}{_of_file(draft)}")
+            action = self.addAction(f"Unsaved: {_plain(draft.title)}{_of_file(draft)}")
             action.setToolTip(f"Changes that are in no file, of {moment(draft.time)}")
             action.triggered.connect(partial(self._files.change_to_draft, draft))
         if not self.isEmpty():
@@ -75,4 +75,7 @@ def _of_file(draft: Draft) -> str:
 
 def restored_in_words(draft: Draft) -> str:
     """What is said when a plan was opened with changes that are in no file."""
-    return f"The unsaved changes of “{draft.name}”, of {moment(draft.time)}, are back. Undo takes them away."
+    of = f"of “{draft.title}”, of {moment(draft.time)},"
+    if draft.mending:
+        return f"The unsaved text {of} is back on the File tab. Undo takes it away."
+    return f"The unsaved changes {of} are back. Undo takes them away."

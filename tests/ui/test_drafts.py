@@ -35,8 +35,10 @@ from gpu_studio.ui.models.plan.edits.training import set_training
 def edit():
     window = next(each for each in app.QApplication.topLevelWidgets() if isinstance(each, MainWindow))
     window.document.replace(set_training(window.document.plan, epochs=400), "change epochs")
-    written = window.plan_files.drafts.written
-    written.connect(lambda: print("written", flush=True))
+    window.plan_files.drafts.written.connect(lambda: print("plan written", flush=True))
+    window.plan_files.change_to(Path(sys.argv[3]))
+    window.plan_page.mending.text.insertPlainText("# mending it")
+    window.repairs.kept.written.connect(lambda: print("text written", flush=True))
 
 QTimer.singleShot(0, edit)
 sys.exit(app.run(Path(sys.argv[1]), Path(sys.argv[2])))
@@ -125,19 +127,36 @@ def test_that_a_saved_plan_has_no_draft(open_window, tmp_path: Path, qtbot) -> N
 
 @pytest.mark.slow
 def test_that_an_edit_survives_the_killing_of_the_window(open_window, tmp_path: Path, runs, settings) -> None:
-    path = plan_at(tmp_path / "kept.plan.toml")
+    path, wrong = plan_at(tmp_path / "kept.plan.toml"), tmp_path / "wrong.plan.toml"
+    wrong.write_text("epochs = ")
     environment = {**os.environ, "GPU_STUDIO_SETTINGS": str(settings.folder / "window.ini")}
-    command = [sys.executable, "-c", WINDOW, str(runs), str(path)]
+    command = [sys.executable, "-c", WINDOW, str(runs), str(path), str(wrong)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "written\n"
+        assert {process.stdout.readline() for _ in range(2)} == {"plan written\n", "text written\n"}
         process.kill()
         assert process.wait(PATIENCE_S) == -signal.SIGKILL
     window = open_window()
     assert window.document.path == path
     assert window.document.plan.training.epochs == 400
     assert load(path).training.epochs != 400
-    assert "are back" in window.notice.text
+    assert window.plan_page.is_mending
+    assert window.plan_page.mending.written == "# mending itepochs = "
+    assert wrong.read_text() == "epochs = "
+    assert "The unsaved text of “wrong.plan.toml”" in window.notice.text
+
+
+def test_that_a_plan_without_a_name_is_called_by_its_file(open_window, tmp_path: Path) -> None:
+    path = tmp_path / "nameless.plan.toml"
+    path.write_text("version = 1\n[training]\nepochs = 3\n")
+    window = open_window(path)
+    change(window)
+    window.close()
+    again = open_window()
+    assert "The unsaved changes of “nameless.plan.toml”" in again.notice.text
+    again.close()
+    between = open_window(plan_at(tmp_path / "other.plan.toml"))
+    assert recent(between)[0].text().startswith("Unsaved: nameless.plan.toml – ")
 
 
 def test_that_the_draft_of_one_plan_is_not_lost_when_another_is_opened(open_window, tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ import pytest
 from edited_part import click
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextCursor
+from PySide6.QtWidgets import QMenu
 
 from gpu_studio.plan import Plan, load, save
+from gpu_studio.ui.control import draft_keeper
 from gpu_studio.ui.main_window import MainWindow
 from gpu_studio.ui.models.plan.edits.training import set_training
 from gpu_studio.ui.widgets.asking.question import Question
@@ -121,3 +123,82 @@ def test_that_a_broken_plan_which_the_window_is_started_with_opens_for_repair(op
     window: MainWindow = open_window(wrong)
     qtbot.waitUntil(lambda: window.plan_page.is_mending)
     assert window.plan_page.mending.written == WRONG
+
+
+def unsaved(window: MainWindow) -> list[Any]:
+    menu = next(each for each in window.findChildren(QMenu) if each.title() == "Open recent")
+    menu.aboutToShow.emit()
+    return [action for action in menu.actions() if action.text().startswith("Unsaved: ")]
+
+
+def kept(window: MainWindow, qtbot, pane: Any, old: str, new: str) -> None:
+    with qtbot.waitSignal(window.repairs.kept.written):
+        write_over(pane, old, new)
+
+
+@pytest.fixture
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draft_keeper, "WAIT_MS", 1)
+
+
+@pytest.mark.usefixtures("_soon")
+def test_that_what_is_written_comes_back_at_the_next_start_and_undo_takes_it_away(
+    open_window, wrong: Path, qtbot
+) -> None:
+    window: MainWindow = open_window(wrong)
+    kept(window, qtbot, window.plan_page.mending, '"one"', "1")
+    window.close()
+    again: MainWindow = open_window()
+    pane = again.plan_page.mending
+    assert again.plan_page.is_mending
+    assert pane.written == WRONG.replace('"one"', "1")
+    assert pane.list.item(0).text().startswith("line 4: training.epoch is ")
+    assert "line 5" not in pane.list.item(1).text()
+    pane.text.undo()
+    assert pane.written == WRONG
+    pane.text.redo()
+    wrong.write_text("theirs")
+    click(qtbot, pane.save)
+    assert wrong.read_text() == "theirs"
+    assert "another program has changed it" in again.notice.text
+
+
+@pytest.mark.usefixtures("_soon")
+def test_that_what_was_saved_or_left_on_purpose_does_not_come_back(window: MainWindow, pane: Any, qtbot) -> None:
+    kept(window, qtbot, pane, '"one"', "1")
+    qtbot.keyClick(pane, Qt.Key.Key_Escape)
+    (question,) = window.findChildren(Question)
+    click(qtbot, question.buttons["Leave it"])
+    assert window.repairs.kept.last is None
+    assert unsaved(window) == []
+
+
+@pytest.mark.usefixtures("_soon")
+def test_that_the_text_of_one_file_is_not_lost_when_another_is_mended(
+    window: MainWindow, pane: Any, wrong: Path, tmp_path: Path, qtbot
+) -> None:
+    write_over(pane, '"one"', "1")  # not waited for: what opens another file writes it down
+    other = tmp_path / "other.plan.toml"
+    other.write_text("epoch")
+    window.plan_files.change_to(other)
+    assert (pane.path, pane.written) == (other, "epoch")
+    [action] = unsaved(window)
+    assert "wrong.plan.toml" in action.text()
+    action.trigger()
+    assert (pane.path, pane.written) == (wrong, WRONG.replace('"one"', "1"))
+    pane.text.undo()
+    window.repairs.kept.write()
+    assert unsaved(window) == []
+
+
+def test_that_a_start_with_another_plan_is_not_disturbed_by_it(open_window, wrong: Path, tmp_path: Path) -> None:
+    window: MainWindow = open_window(wrong)
+    write_over(window.plan_page.mending, '"one"', "1")
+    window.close()
+    save(Plan(name="other"), tmp_path / "other.plan.toml")
+    between: MainWindow = open_window(tmp_path / "other.plan.toml")
+    assert not between.plan_page.is_mending
+    assert len(unsaved(between)) == 1
+    between.close()
+    once_more: MainWindow = open_window(wrong)
+    assert once_more.plan_page.mending.written == WRONG.replace('"one"', "1")

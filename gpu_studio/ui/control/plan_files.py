@@ -29,7 +29,8 @@ MOST_RECENT = 8
 class PlanFiles(QObject):
     """What happens to the document's files. `opened` fires when a plan was opened, `failed(text)` when one was not.
 
-    `broken(path, PlanError)` brings a file that holds no plan that can be used, `restored(draft)` fires when one was
+    `broken(path, PlanError)` brings a file that holds no plan that can be used, `mending(draft)` the text of one as it
+    was left, `restored(draft)` fires when one was
     opened with changes that are in no file, and `compared(path, plan)` has a plan that the open one shall be held
     against.
     """
@@ -38,6 +39,7 @@ class PlanFiles(QObject):
     restored = Signal(object)
     failed = Signal(str)
     broken = Signal(object, object)
+    mending = Signal(object)
     recent_changed = Signal()
     compared = Signal(object, object)
 
@@ -149,7 +151,10 @@ class PlanFiles(QObject):
 
     def change_to_draft(self, draft: Draft) -> None:
         """Open a plan with its unsaved changes, after having asked about those of the open one."""
-        self.leave(lambda: self.restore(draft))
+        if draft.mending:
+            self.mending.emit(draft)
+        else:
+            self.leave(lambda: self.restore(draft))
 
     def restore(self, draft: Draft) -> bool:
         """Open a plan with its unsaved changes, which undo takes away. Returns whether that could be done."""

@@ -10,6 +10,9 @@ from PySide6.QtCore import QObject
 from gpu_studio.output_files import write_output
 from gpu_studio.plan import PlanError
 from gpu_studio.plan.files import read_text
+from gpu_studio.ui.control.mending_keeper import MendingKeeper
+from gpu_studio.ui.menus import restored_in_words
+from gpu_studio.ui.models.plan.drafts import Draft
 from gpu_studio.ui.units import plural
 
 FILE = "file"
@@ -25,11 +28,18 @@ class Repairs(QObject):
     def __init__(self, window: MainWindow) -> None:
         super().__init__(window)
         self._window = window
+        self.kept = MendingKeeper(window.settings.folder / "drafts", self)
+        self.kept.failed.connect(lambda text: window.notice.say(text, "bad"))
         window.plan_files.broken.connect(self.begin)
+        window.plan_files.mending.connect(self.go_on_with)
         window.plan_page.repaired.connect(self.write)
 
     def begin(self, path: Path, error: PlanError) -> None:
         """Show the text of a file with what is wrong about it; of one that cannot be read as text, say why."""
+        self.kept.write()
+        if (draft := self.kept.of(path)) is not None:
+            self.go_on_with(draft)
+            return
         try:
             text = read_text(path)
         except PlanError:
@@ -39,7 +49,35 @@ class Repairs(QObject):
         said = f"{path.name} cannot be used: {error.problems[0]}{more} Its text is open on the File tab, to be mended."
         self._window.notice.say(said, "warning")
         self._window.show_page("plan")
-        self._window.plan_page.repair(path, text)
+        self._show(path, text)
+
+    def go_on_with(self, draft: Draft) -> None:
+        """Show the text of a file as it was left unsaved."""
+        self._window.show_page("plan")
+        self._bring_back(draft)
+
+    def begin_again(self, path: Path | None, *, turns: bool) -> None:
+        """At a start without a plan `path` of its own, bring back the text that was being mended.
+
+        The page with it is turned to if it `turns`.
+        """
+        draft = self.kept.last if path is None and not self._window.plan_page.is_mending else None
+        if draft is not None and turns:
+            self.go_on_with(draft)
+        elif draft is not None:
+            self._bring_back(draft)
+
+    def _bring_back(self, draft: Draft) -> None:
+        self.kept.write()
+        kept = self.kept.of(Path(draft.path)) or draft
+        self._show(Path(kept.path), kept.base, kept.text)
+        self._window.notice.say(restored_in_words(kept))
+
+    def _show(self, path: Path, text: str, edited: str | None = None) -> None:
+        page = self._window.plan_page
+        page.repair(path, text, edited)
+        if page.mending is not None:
+            self.kept.follow(page.mending, path)
 
     def save(self) -> None:
         """Save what the person has in front of him: the file that he mends, or else the open plan."""

@@ -116,14 +116,14 @@ class PlanPage(Page):
         """Show how the open plan differs from that of another file."""
         self.workspace.open("Changes").compare(path, plan)  # type: ignore[attr-defined]
 
-    def repair(self, path: Path, text: str) -> None:
-        """Show the text of a plan file that cannot be used, to be mended."""
+    def repair(self, path: Path, text: str, edited: str | None = None) -> None:
+        """Show the text of a plan file that cannot be used, to be mended, as it was `edited` before."""
         tab = self.workspace.open("File")
         if self.mending is None:
             pane: RepairPane = tab.mending  # type: ignore[attr-defined]
             pane.wanted.connect(self.repaired)
             self.mending = pane
-        tab.repair(path, text)  # type: ignore[attr-defined]
+        tab.repair(path, text, edited)  # type: ignore[attr-defined]
 
     @property
     def is_mending(self) -> bool:

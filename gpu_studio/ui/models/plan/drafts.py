@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from gpu_studio.plan import Plan
 from gpu_studio.runs.files import make_private_directory, read_json, write_private
 
 SUFFIX = ".draft.json"
@@ -22,7 +23,7 @@ class Draft(msgspec.Struct, frozen=True):
     """The `text` of a plan as it was edited, and `base`, the text that the editing began from.
 
     `path` is the plan's file; empty for a plan that has none, which `id` tells from others. `time` is when the draft
-    was written, in seconds since 1970 (UTC).
+    was written, in seconds since 1970 (UTC). `mending` is set for the text of a file that could not be used as a plan.
     """
 
     id: str
@@ -31,6 +32,13 @@ class Draft(msgspec.Struct, frozen=True):
     text: str
     base: str
     time: float
+    mending: bool = False
+
+    @property
+    def title(self) -> str:
+        """What a person knows it by: the plan's name, or, where nobody gave it one, that of its file."""
+        nameless = self.mending or self.name == Plan().name
+        return Path(self.path).name if self.path and nameless else self.name
 
 
 _decoder = msgspec.json.Decoder(Draft)
@@ -75,6 +83,11 @@ def id_of(path: Path) -> str:
     return hashlib.sha256(bytes(path)).hexdigest()[:32]
 
 
+def mending_id_of(path: Path) -> str:
+    """What tells the draft of the text of a file that is no plan from others."""
+    return f"{id_of(path)}-text"
+
+
 def new_id() -> str:
     """What tells a plan without a file from others."""
     return uuid.uuid4().hex
@@ -83,6 +96,11 @@ def new_id() -> str:
 def made(key: str, path: Path | None, name: str, text: str, base: str) -> Draft:
     """A draft of this moment."""
     return Draft(key, str(path) if path else "", name, text, base, time.time())
+
+
+def made_of_text(path: Path, text: str, base: str) -> Draft:
+    """A draft of this moment of a file that is no plan, which held `base` when it was read."""
+    return Draft(mending_id_of(path), str(path), path.name, text, base, time.time(), mending=True)
 
 
 def _read(file: Path) -> Draft | None:

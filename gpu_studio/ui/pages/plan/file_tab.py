@@ -68,10 +68,10 @@ class FileTab(QWidget):
             self._write(view.text() or dumps(view.plan))
         self._say("")
 
-    def repair(self, path: Path, text: str) -> None:
-        """Show the text of a file that cannot be used, to be mended."""
+    def repair(self, path: Path, text: str, edited: str | None = None) -> None:
+        """Show the text of a file that cannot be used, to be mended, as it was `edited` before."""
         self._pages.setCurrentWidget(self.mending)
-        self.mending.show_file(path, text)
+        self.mending.show_file(path, text, edited)
 
     def _write(self, text: str) -> None:
         place = self.text.verticalScrollBar().value()

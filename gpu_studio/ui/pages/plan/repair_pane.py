@@ -64,16 +64,25 @@ class RepairPane(QWidget):
         return self.text.document().toRawText().replace(BLOCK_END, "\n")
 
     @property
+    def base(self) -> str:
+        """What the file held when it was read."""
+        return self._read_as
+
+    @property
     def changed(self) -> bool:
         """Whether anything stands there that the file did not hold when it was read."""
         return self.path is not None and self.written != self._read
 
-    def show_file(self, path: Path, text: str) -> None:
-        """Show what a file holds."""
+    def show_file(self, path: Path, text: str, edited: str | None = None) -> None:
+        """Show what a file holds; over it, as what undo takes away, how the text was `edited` before."""
         self.path = path
         self.text.setPlainText(text)
         # Qt writes line ends its own way: only what is typed from here on is a change.
         self._read_as, self._read = text, self.written
+        if edited is not None:
+            cursor = QTextCursor(self.text.document())
+            cursor.select(QTextCursor.SelectionType.Document)
+            cursor.insertText(edited)
         self._check()
         self.go_to(self.list.item(0))
         self.text.setFocus()
