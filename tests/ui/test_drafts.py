@@ -206,6 +206,24 @@ def test_that_what_is_left_unsaved_on_purpose_is_forgotten(open_window, tmp_path
     assert [draft.name for draft in drafts_of(window)] == ["first"]
 
 
+@pytest.mark.parametrize("when", ["before the edit", "after the edit"])
+def test_that_a_draft_comes_back_although_its_file_was_made_no_plan(open_window, tmp_path: Path, when: str) -> None:
+    path = plan_at(tmp_path / "first.plan.toml")
+    window = open_window(path)
+    if when == "before the edit":
+        path.write_text("version = 1\nname = [")
+        window.plan_files.disk.look()
+        window.plan_files.disk.keep_mine()
+    change(window)
+    window.close()
+    path.write_text("version = 1\nname = [")
+    again = open_window()
+    assert again.document.path == path
+    assert again.document.plan.training.epochs == 99
+    assert again.document.dirty
+    assert path.read_text() == "version = 1\nname = ["
+
+
 def test_that_a_draft_whose_file_is_gone_or_changed_comes_back_and_says_so(open_window, tmp_path: Path) -> None:
     path = plan_at(tmp_path / "first.plan.toml")
     window = open_window(path)

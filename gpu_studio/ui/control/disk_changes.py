@@ -6,9 +6,8 @@ from typing import Literal
 
 from PySide6.QtCore import QObject, Signal
 
-from gpu_studio import plan as plans
-from gpu_studio.plan import Plan, PlanError
-from gpu_studio.ui.models.plan.plan_document import PlanDocument
+from gpu_studio.plan import Plan
+from gpu_studio.ui.models.plan.plan_document import PlanDocument, plan_in
 from gpu_studio.ui.models.plan.plan_on_disk import PlanOnDisk
 
 Conflict = Literal["", "changed", "broken", "gone"]
@@ -77,10 +76,7 @@ class DiskChanges(QObject):
 
     def _plan(self) -> Plan | None:
         text = self._disk.text
-        try:
-            return plans.loads(text) if text is not None else None
-        except PlanError:
-            return None
+        return plan_in(text) if text is not None else None
 
     def _follow(self) -> None:
         standing = self._disk.standing

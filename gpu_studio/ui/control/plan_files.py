@@ -16,7 +16,7 @@ from gpu_studio.plan.templates import template
 from gpu_studio.ui.control.disk_changes import DiskChanges
 from gpu_studio.ui.control.draft_keeper import DraftKeeper
 from gpu_studio.ui.models.plan.drafts import Draft
-from gpu_studio.ui.models.plan.plan_document import PlanDocument
+from gpu_studio.ui.models.plan.plan_document import PlanDocument, plan_in
 from gpu_studio.ui.models.plan.readiness import Readiness
 from gpu_studio.ui.settings import LAST_PLAN, RECENT_PLANS, Settings
 from gpu_studio.ui.widgets.asking.question import Question
@@ -157,32 +157,35 @@ class PlanFiles(QObject):
             self.leave(lambda: self.restore(draft))
 
     def restore(self, draft: Draft) -> bool:
-        """Open a plan with its unsaved changes, which undo takes away. Returns whether that could be done."""
+        """Open a plan with its unsaved changes, which undo takes away. Returns whether that could be done.
+
+        Whatever its file holds by now, or held when it was edited: that need not be a plan.
+        """
         path = Path(draft.path) if draft.path else None
-        try:
-            edited, base = (
-                plans.loads(draft.text, "the unsaved changes"),
-                plans.loads(draft.base, "what they began from"),
-            )
-            with self.drafts.going_on_with(draft):
-                if path is not None and path.is_file():
-                    self._document.open(path)
-                    if self._document.base_text != draft.base:
-                        self._document.know_of_disk(base, draft.base)
-                else:
-                    self._document.switch(base, path, f"open {draft.name}")
-                    self._document.know_of_disk(base, draft.base)
-                self._document.replace(edited, "unsaved changes")
-                self._document.keep_text(draft.text)
-        except PlanError as error:
-            self.failed.emit(str(error))
+        edited, base = plan_in(draft.text), plan_in(draft.base)
+        if edited is None:
+            self.failed.emit(f"The unsaved changes of “{draft.name}” are no plan that this version can read.")
             return False
+        with self.drafts.going_on_with(draft):
+            if path is None or not self._opens(path):
+                self._document.switch(base or edited, path, f"open {draft.name}")
+            self._document.know_of_disk(base, draft.base)
+            self._document.replace(edited, "unsaved changes")
+            self._document.keep_text(draft.text)
         self.drafts.write()
         if path is not None:
             self._note(path)
         self.restored.emit(draft)
         self.opened.emit()
         self.disk.look()
+        return True
+
+    def _opens(self, path: Path) -> bool:
+        """Open the plan in a file, if there is one."""
+        try:
+            self._document.open(path)
+        except PlanError:
+            return False
         return True
 
     def save(self) -> None:

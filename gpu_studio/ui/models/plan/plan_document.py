@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from gpu_studio import plan as plans
-from gpu_studio.plan import Plan
+from gpu_studio.plan import Plan, PlanError
 from gpu_studio.plan.files import LARGEST_BYTES
 from gpu_studio.regular_files import read_regular
 
@@ -216,6 +216,14 @@ class Switch(QUndoCommand):
 def folder_of(path: Path | None) -> Path:
     """The folder that the files named in a plan are relative to: the plan's own, or home where it has no file."""
     return path.parent if path else Path.home()
+
+
+def plan_in(text: str) -> Plan | None:
+    """The plan in the text of a plan file; None where it is no plan."""
+    try:
+        return plans.loads(text)
+    except PlanError:
+        return None
 
 
 def text_of(path: Path) -> str | None:
