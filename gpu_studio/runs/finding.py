@@ -12,6 +12,7 @@ from typing import Final
 from gpu_studio.runs.catalogue import TRASH, UnknownRunError, is_run, numbered
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.numbers import Numbers, numbers_in
+from gpu_studio.user_paths import expanded
 
 LATEST: Final = "latest"
 _NUMBER: Final = re.compile(r"(#?)([1-9][0-9]*)")
@@ -54,7 +55,7 @@ def _path(text: str) -> Path | None:
     """The path that is meant, if a path is: as the shell completes it, with a slash at its end."""
     if os.sep not in text and text not in (".", "..") and not text.startswith("~"):
         return None
-    path = Path(text).expanduser().absolute()
+    path = expanded(text).absolute()
     return path.resolve() if path.name == ".." else path
 
 

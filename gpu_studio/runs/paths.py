@@ -9,6 +9,8 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
+from gpu_studio.user_paths import expanded
+
 ENVIRONMENT = "GPU_STUDIO_RUNS_DIR"
 
 
@@ -19,7 +21,7 @@ def runs_dir(override: Path | str | None = None) -> Path:
     directory.
     """
     chosen = override or os.environ.get(ENVIRONMENT) or user_data_path("gpu-studio") / "runs"
-    return Path(chosen).expanduser().absolute()
+    return expanded(chosen).absolute()
 
 
 def open_to_others(runs: Path) -> str:

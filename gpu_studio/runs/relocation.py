@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpu_studio.plan.values import Plan
+from gpu_studio.user_paths import expanded
 
 
 def with_absolute_files(plan: Plan, folder: Path) -> Plan:
@@ -22,10 +23,7 @@ def with_absolute_files(plan: Plan, folder: Path) -> Plan:
 
 def absolute(name: str, folder: Path) -> Path:
     """Return the path that `name` means in `folder`; `~` is the user's home."""
-    try:
-        return folder / Path(name).expanduser()
-    except RuntimeError:  # `~nobody`: a user that this computer does not know
-        return folder / name
+    return folder / expanded(name)
 
 
 def _file(name: str | None, folder: Path) -> str | None:

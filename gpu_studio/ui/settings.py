@@ -12,6 +12,7 @@ from platformdirs import user_config_path
 from PySide6.QtCore import QByteArray, QSettings
 
 from gpu_studio.runs.files import make_private_directory
+from gpu_studio.user_paths import expanded
 
 ENVIRONMENT = "GPU_STUDIO_SETTINGS"
 T = TypeVar("T", str, bytes, tuple[str, ...])
@@ -44,7 +45,7 @@ RECENT_PLANS: Setting[tuple[str, ...]] = Setting("plan/recent", (), "Paths of pl
 def settings_path() -> Path:
     """The settings file: `$GPU_STUDIO_SETTINGS` if set and not empty, else `window.ini` in the user's config folder."""
     chosen = os.environ.get(ENVIRONMENT) or user_config_path("gpu-studio") / "window.ini"
-    return Path(chosen).expanduser().absolute()
+    return expanded(chosen).absolute()
 
 
 class Settings:

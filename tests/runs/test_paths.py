@@ -26,6 +26,7 @@ def test_that_a_relative_directory_and_a_home_become_absolute(monkeypatch, tmp_p
     monkeypatch.chdir(tmp_path)
     assert runs_dir("here") == tmp_path / "here"
     assert runs_dir("~/there") == Path.home() / "there"
+    assert runs_dir("~nobody-of-this-name/there") == tmp_path / "~nobody-of-this-name" / "there"
 
 
 def test_that_a_folder_that_others_can_write_into_is_told_with_the_way_out(monkeypatch, tmp_path):

@@ -126,6 +126,8 @@ def test_that_what_means_several_runs_or_none_is_refused_with_their_names(ended,
         find(runs_dir, first.id + "x")
     with pytest.raises(UnknownRunError):
         find(runs_dir, "")
+    with pytest.raises(UnknownRunError, match="there is no such folder"):
+        find(runs_dir, "~nobody-of-this-name/run")
 
 
 def test_that_a_deleted_run_can_be_taken_back_whole(ended, runs_dir):

@@ -25,13 +25,25 @@ ROOMS: Mapping[str, frozenset[str]] = {
     "image_folders": frozenset({"plan"}),
     "output_files": frozenset(),
     "regular_files": frozenset(),
+    "csv_text": frozenset(),
+    "user_paths": frozenset(),
     "__init__": frozenset(),
 }
 # What every room may use: the version, the place of the bundled files, how to start a process of ours, Ctrl+C, what a
-# folder of images is, how a file is written that a person asked for, and how one is opened that anybody may have put
-# there.
+# folder of images is, how a file is written that a person asked for, how one is opened that anybody may have put there,
+# a line of CSV, and what `~` means.
 COMMON = frozenset(
-    {"__init__", "resource_files", "own_processes", "interrupts", "image_folders", "output_files", "regular_files"}
+    {
+        "__init__",
+        "resource_files",
+        "own_processes",
+        "interrupts",
+        "image_folders",
+        "output_files",
+        "regular_files",
+        "csv_text",
+        "user_paths",
+    }
 )
 # What the run directory holds, and nothing of those who start, follow or list runs.
 TRAINER_USES_OF_RUNS = frozenset(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 from gpu_studio import plan as plans
 from gpu_studio.placement.data_facts import PREVIEWED, DataFacts
@@ -16,6 +15,7 @@ from gpu_studio.trainer.data.missing_classes import missing_classes
 from gpu_studio.trainer.data.room import free_bytes
 from gpu_studio.trainer.data.splits import split_indices
 from gpu_studio.trainer.data.values import Array, Split
+from gpu_studio.user_paths import expanded
 
 
 def image_facts(data: plans.Data, seed: int) -> DataFacts:
@@ -23,7 +23,7 @@ def image_facts(data: plans.Data, seed: int) -> DataFacts:
 
     An image that cannot be decoded is found by the run, unless it is among those that are shown.
     """
-    folder = Path(data.folder or "").expanduser()
+    folder = expanded(data.folder or "")
     found, shape = images_in(folder), sample_shape(data.options)
     check_room_for(found, shape, free_bytes())
     names, y = class_names(found), found.train.y

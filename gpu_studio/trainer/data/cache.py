@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_studio.trainer.errors import DataError
+from gpu_studio.user_paths import expanded
 
 _SECONDS_OF_SILENCE = 30.0
 
@@ -35,7 +36,7 @@ class Download:
 def keras_home() -> Path:
     """Keras' own folder by Keras' own rule: $KERAS_HOME, else ~/.keras, else /tmp/.keras if home cannot be written."""
     if "KERAS_HOME" in os.environ:
-        return Path(os.environ["KERAS_HOME"]).expanduser()
+        return expanded(os.environ["KERAS_HOME"])
     home = Path.home()
     return (home if os.access(home, os.W_OK) else Path("/tmp")) / ".keras"  # noqa: S108 (Keras looks there)
 

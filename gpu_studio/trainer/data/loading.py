@@ -21,6 +21,7 @@ from gpu_studio.trainer.data.splits import cut
 from gpu_studio.trainer.data.synthetic import regression, synthetic
 from gpu_studio.trainer.data.values import Dataset, Source, Split, Task
 from gpu_studio.trainer.errors import DataError
+from gpu_studio.user_paths import expanded
 
 _BUILT_IN: dict[str, Callable[..., Source]] = {
     "digits": lambda: Source(digits()),
@@ -68,12 +69,12 @@ def _source(data: Data, seed: int, base: Path) -> tuple[str, Source]:
     """What the data are called, and what they bring."""
     groups = groups_array(data)
     if data.file is not None:
-        path = base / Path(data.file).expanduser()
+        path = base / expanded(data.file)
         return path.name, read_npz(path, groups).with_all(scale=scale_of(data))
     if data.python is not None:
         return python_data(data.python, data.options, seed, base, groups)
     if data.folder is not None:
-        folder = base / Path(data.folder).expanduser()
+        folder = base / expanded(data.folder)
         return folder.name, read_folder(folder, data.options).with_all(scale=scale_of(data))
     if data.name in _BUILT_IN:
         return data.name, _BUILT_IN[data.name](**DATA[data.name].values(data.options))

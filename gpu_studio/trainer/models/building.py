@@ -21,6 +21,7 @@ from gpu_studio.trainer.models.mlp import mlp
 from gpu_studio.trainer.models.python_model import python_model
 from gpu_studio.trainer.models.resnet import resnet20
 from gpu_studio.trainer.models.transformer import transformer
+from gpu_studio.user_paths import expanded
 
 _BUILT_IN: dict[str, Callable[..., keras.Model]] = {
     "mlp": mlp,
@@ -44,7 +45,7 @@ def build_model(model: Model, dataset: Dataset, base: Path, seed: int) -> keras.
     """
     keras.utils.set_random_seed(seed)
     if model.file is not None:
-        return load_file(base / Path(model.file).expanduser(), dataset)
+        return load_file(base / expanded(model.file), dataset)
     if model.python is not None:
         return python_model(model.python, model.options, dataset, base, seed)
     if model.name not in _BUILT_IN:

@@ -17,6 +17,7 @@ from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.gate import Admitted, admit
 from gpu_studio.trainer.user_code.running import at_work
 from gpu_studio.trainer.user_code.telling import told
+from gpu_studio.user_paths import expanded
 
 T = TypeVar("T")
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -55,7 +56,7 @@ def give(
     named = reference(text)
     if named is None:
         raise UserCodeError(f'{part}.python is "{text}".', ["Write the file and a function in it: file.py:function."])
-    admitted = admit(base / Path(named.file).expanduser())
+    admitted = admit(base / expanded(named.file))
     module = _module(admitted)
     found = getattr(module, named.function, None)
     name = f"{named.file_name}:{named.function}"

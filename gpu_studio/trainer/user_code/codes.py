@@ -12,6 +12,7 @@ from gpu_studio.runs.events import Code
 from gpu_studio.runs.own_modules import modules_beside
 from gpu_studio.trainer.user_code.gate import Admitted, Part, admit
 from gpu_studio.trainer.user_code.importing import executed
+from gpu_studio.user_paths import expanded
 
 
 def codes_of(plan: Plan, base: Path) -> list[Code]:
@@ -62,7 +63,7 @@ def _codes(part: Part, named: Reference, base: Path) -> Iterator[Code]:
 
 
 def _file_of(named: Reference, base: Path) -> Admitted:
-    return admit(base / Path(named.file).expanduser())
+    return admit(base / expanded(named.file))
 
 
 def _code(part: Part, file: Admitted, function: str = "") -> Code:
