@@ -1,23 +1,21 @@
 """Files that a person asked for by name: a script, a report, a table, a picture, a plan.
 
-A file on a disk is replaced whole or not at all, and only its owner can read it; a link stays a link. What is no file
-on a disk (`/dev/stdout`, a pipe, `/dev/null`) is written into, and never replaced.
+A file on a disk is replaced whole or not at all; a link stays a link. Only its owner can read a new file; one that
+replaces a file of the user's own keeps the permissions of that. What is no file on a disk (`/dev/stdout`, a pipe,
+`/dev/null`) is written into, and never replaced.
 """
 
 from __future__ import annotations
 
-import csv
 import errno
-import io
 import os
 import stat
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""With what a spreadsheet takes a cell for a formula (OWASP, *CSV Injection*)."""
+from gpu_studio.regular_files import PRIVATE_FILE
+
 _MOST_LINKS = 40
 """After so many links Linux, too, takes a path for a circle."""
 _DESCRIPTORS = Path("/proc")
@@ -28,7 +26,8 @@ def write_output(path: Path, parts: Iterable[bytes]) -> None:
     if is_stream(path):
         _write_into(path, parts)
     else:
-        replace_whole(Path(os.path.realpath(path)), parts)
+        target = Path(os.path.realpath(path))
+        replace_whole(target, parts, _permissions(target))
 
 
 def is_stream(path: Path) -> bool:
@@ -40,24 +39,13 @@ def is_stream(path: Path) -> bool:
     return not stat.S_ISDIR(mode) and (not stat.S_ISREG(mode) or _names_a_descriptor(path))
 
 
-def csv_line(cells: Iterable[Any]) -> str:
-    """The cells as a line of CSV, None as an empty one. No text of theirs is a formula to a spreadsheet."""
-    text = io.StringIO()
-    # With this end of a line, both of its letters are quoted where a cell has them.
-    csv.writer(text, lineterminator="\r\n").writerow([_harmless(cell) for cell in cells])
-    return text.getvalue().removesuffix("\r\n")
-
-
-def _harmless(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) and not _is_number(cell) else cell
-
-
-def _is_number(text: str) -> bool:
+def _permissions(path: Path) -> int:
+    """Those of the user's own file at `path`; else those of a new one."""
     try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+        status = path.stat()
+    except OSError:
+        return PRIVATE_FILE
+    return stat.S_IMODE(status.st_mode) & 0o777 if status.st_uid == os.geteuid() else PRIVATE_FILE
 
 
 def _names_a_descriptor(path: Path) -> bool:
@@ -87,19 +75,28 @@ def _write_into(path: Path, parts: Iterable[bytes]) -> None:
         stream.writelines(parts)
 
 
-def replace_whole(target: Path, parts: Iterable[bytes]) -> None:
-    """Put `parts` at `target`, 0600, so that a reader sees the old file or the whole new one. Raises OSError.
+def replace_whole(target: Path, parts: Iterable[bytes], permissions: int = PRIVATE_FILE) -> None:
+    """Put `parts` at `target`, so that a reader sees the old file or the whole new one. Raises OSError.
 
     What is written to meanwhile has a name that nobody can foresee, and put a link under.
     """
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:60]}.", dir=target.parent)
-    temporary = Path(name)
+    descriptor, temporary = _temporary_beside(target)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.writelines(parts)
             file.flush()
+            os.fchmod(file.fileno(), permissions)
             os.fsync(file.fileno())
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _temporary_beside(target: Path) -> tuple[int, Path]:
+    """A new file in the same folder, 0600: its descriptor and its path. Raises OSError, which names the target."""
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:60]}.", dir=target.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from error
+    return descriptor, Path(name)

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
+from gpu_studio.csv_text import csv_line
 from gpu_studio.hardware.picture import CardNow, Picture
 from gpu_studio.hardware.samples import CardFacts, FastFigures, PcieFigures, SlowFigures
-from gpu_studio.output_files import csv_line
 
 _NO_FIGURES = frozenset({"card", "why", "instances"})
 IDENTITY: Final = tuple(sorted(("index", "uuid", "name", "bus_id", "gone", "asleep")))

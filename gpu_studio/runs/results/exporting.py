@@ -11,10 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
+from gpu_studio.csv_text import csv_line
 from gpu_studio.hardware.accounting import lines_of
 from gpu_studio.hardware.samples import Fast, FastFigures, SampleError, Slow, SlowFigures
 from gpu_studio.hardware.samples import decode as decode_sample
-from gpu_studio.output_files import csv_line, write_output
+from gpu_studio.output_files import write_output
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import Epoch, LearningRate, Memory, Steps
 from gpu_studio.runs.lineage import events_of
