@@ -47,9 +47,14 @@ def _card_now(card: Card, picture: Picture, me: str) -> Card:
     if facts.gone:
         why = "asleep: it was not woken to ask" if facts.asleep else facts.gone
         return replace(
-            card, used_mib=None, users=(), asleep=facts.asleep, lost=not facts.asleep, why_unknown=why,
+            card,
+            used_mib=None,
+            users=(),
+            asleep=facts.asleep,
+            lost=not facts.asleep,
+            why_unknown=why,
             utilisation_percent=None,
-        )  # fmt: skip
+        )
     used, reserved = found.figure("memory_used_mib"), found.figure("memory_reserved_mib")
     busy, total = found.figure("utilisation_percent"), found.figure("total_mib")
     return replace(

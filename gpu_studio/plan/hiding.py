@@ -30,11 +30,11 @@ def without(plan: Plan, machine: Machine, cards: Iterable[str]) -> Plan:
     While a card does not answer, CUDA may leave it out of its count: then the others are called by their UUIDs.
     """
     hidden = set(cards)
-    counts = not any(card.lost for card in machine.cards)
+    one_is_lost = any(card.lost for card in machine.cards)
     shown = plan.devices.visible or tuple(card.device for card in visible_cards(plan.devices, machine))
     kept = tuple(name for name in shown if physical_name(name, machine) not in hidden)
     carve = tuple(each for each in plan.devices.carve if physical_name(each.device, machine) not in hidden)
-    if not counts:
+    if one_is_lost:
         kept = tuple(by_uuid(name, machine) for name in kept)
         carve = tuple(replace(each, device=by_uuid(each.device, machine)) for each in carve)
     changed = replace(plan, devices=replace(plan.devices, visible=kept or (CPU,), carve=carve))

@@ -51,9 +51,11 @@ def _renamed(chosen: Distribution, names: Names, everything: tuple[str, ...]) ->
         layers = {layer: now for layer, devices in placed.layers.items() if (now := _now(devices, names))}
         placed = replace(placed, layers=layers)
     return replace(
-        chosen, devices=devices, parameter_device=names.get(parameters, parameters) if parameters else None,
+        chosen,
+        devices=devices,
+        parameter_device=names.get(parameters, parameters) if parameters else None,
         placed=placed,
-    )  # fmt: skip
+    )
 
 
 def _now(devices: tuple[str, ...], names: Names) -> tuple[str, ...]:

@@ -58,7 +58,10 @@ def train(run: RunDirectory) -> int:
 def _close(writer: EventWriter, control: Control, lock: Lock) -> None:
     """Close the events once they are all written; who cannot wait for room on a full disk can still stop the run."""
     ended = time.monotonic()
-    hurried = lambda: control.stopping and time.monotonic() - ended > HURRIED_SECONDS  # noqa: E731
+
+    def hurried() -> bool:
+        return control.stopping and time.monotonic() - ended > HURRIED_SECONDS
+
     if not writer.close(ROOM_SECONDS, hurried):
         lock.leave_word(f"The last events of this run could not be written: {writer.refusal}.")
 

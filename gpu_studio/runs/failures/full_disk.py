@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-"""Room may come back: somebody can delete something."""
+"""There is no room, on the disk or within the user's quota."""
 LASTING = (errno.EROFS, errno.EFBIG, errno.EDQUOT)
-"""No room comes by waiting: the disk is read-only, or a limit set for this user or process is reached."""
+"""Nobody else makes room meanwhile: the disk is read-only, or a limit set for this user or process is reached."""
 _ROOM = "Make room on the disk that holds the runs folder, or choose another with --runs-dir. Look with: df -h"
 _WRITABLE = "Have the disk that holds the runs folder mounted for writing, or choose another with --runs-dir."
 _UNLIMITED = "Take away the limit on the size of files, in the shell that starts the run: ulimit -f unlimited"

@@ -117,9 +117,15 @@ def _missing_strip(plan: Plan, machine: Machine, name: str, errors: tuple[str, .
     sizes = slices_of(plan, name, machine)
     segments = tuple(Segment(max(0, size), "", mib(size)) for size in sizes)
     return Strip(
-        name, name, MISSING, len(sizes) or 1, segments or (Segment(1, MISSING),), carved=bool(sizes), errors=errors,
+        name,
+        name,
+        MISSING,
+        len(sizes) or 1,
+        segments or (Segment(1, MISSING),),
+        carved=bool(sizes),
+        errors=errors,
         missing=True,
-    )  # fmt: skip
+    )
 
 
 def _cpu_strip(plan: Plan, machine: Machine, errors: tuple[str, ...]) -> Strip:
@@ -136,28 +142,43 @@ def _card_strip(
     plan: Plan, machine: Machine, card: Card, first: tuple[int, tuple[int, ...]] | None, errors: tuple[str, ...]
 ) -> Strip:
     """`first` is the number of the card's first logical device, and the places of all; a hidden card has none."""
-    name = card.title
-    detail = f"{card.name} · {mib(card.total_mib)}" if card.total_mib else card.name
     if card.lost:
-        lost = (Segment(1, LOST, hatched=True, bad=True),)
-        return Strip(
-            card.device, name, card.name, 0, lost, "" if errors else sentence(card.why_unknown),
-            visible=first is not None, errors=errors, lost=True,
-        )  # fmt: skip
+        return _lost_strip(card, visible=first is not None, errors=errors)
     if first is None:
-        hidden = Segment(1, ANOTHER if card.instance else HIDDEN)
-        note = ONE_OF_THEM if card.instance else ""
-        return Strip(
-            card.device, name, detail, 0, (hidden,), note, visible=False, errors=errors, instance=bool(card.instance)
-        )
+        return _hidden_strip(card, errors)
     sizes = slices_of(plan, card.device, machine)
     number_of_first, colours = first
     track = track_of(card, sizes, number_of_first, colours, grows=plan.devices.memory_growth)
     return Strip(
-        card.device, name, detail, len(sizes) or 1, segments_of(track), _note(card), carved=bool(sizes),
-        track=track, overflow=overflow_of(track), errors=errors, caution=caution_of(track),
+        card.device,
+        card.title,
+        _detail(card),
+        len(sizes) or 1,
+        segments_of(track),
+        _note(card),
+        carved=bool(sizes),
+        track=track,
+        overflow=overflow_of(track),
+        errors=errors,
+        caution=caution_of(track),
         instance=bool(card.instance),
-    )  # fmt: skip
+    )
+
+
+def _lost_strip(card: Card, *, visible: bool, errors: tuple[str, ...]) -> Strip:
+    bar = (Segment(1, LOST, hatched=True, bad=True),)
+    note = "" if errors else sentence(card.why_unknown)
+    return Strip(card.device, card.title, card.name, 0, bar, note, visible=visible, errors=errors, lost=True)
+
+
+def _hidden_strip(card: Card, errors: tuple[str, ...]) -> Strip:
+    instance = bool(card.instance)
+    bar, note = (Segment(1, ANOTHER if instance else HIDDEN),), ONE_OF_THEM if instance else ""
+    return Strip(card.device, card.title, _detail(card), 0, bar, note, visible=False, errors=errors, instance=instance)
+
+
+def _detail(card: Card) -> str:
+    return f"{card.name} · {mib(card.total_mib)}" if card.total_mib else card.name
 
 
 def _note(card: Card) -> str:

@@ -114,9 +114,17 @@ def track_of(card: Card, sizes: tuple[int, ...], first: int, colours: tuple[int,
     total = card.total_mib or 0
     room = room_mib(card)
     return Track(
-        card.device, total, card.reserved_mib, card.used_mib or 0, sum(sizes) if room is None else room, first, sizes,
-        grows, title=card.title, places=colours,
-    )  # fmt: skip
+        card.device,
+        total,
+        card.reserved_mib,
+        card.used_mib or 0,
+        sum(sizes) if room is None else room,
+        first,
+        sizes,
+        grows,
+        title=card.title,
+        places=colours,
+    )
 
 
 def segments_of(track: Track) -> tuple[Segment, ...]:

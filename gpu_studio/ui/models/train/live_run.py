@@ -52,8 +52,8 @@ class LiveRun(QObject):
 
     `changed` says that events were read, once a slice; `state_changed` brings the new state; `waiting_changed` that
     `waiting_for` is another; `ended` comes once; `status` has something to say to the person. Where the directory can
-    no longer be read, following ends, and `problem` says why. `astray` is a trainer that
-    goes on in a folder that was moved.
+    no longer be read, following ends, and `problem` says why. `astray` is a trainer that goes on in a folder that was
+    moved.
     """
 
     changed = Signal()

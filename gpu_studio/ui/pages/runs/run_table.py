@@ -40,8 +40,8 @@ _WHOLE_ROWS = QItemSelectionModel.SelectionFlag.Rows
 class RunTable(Table):
     """Many runs can be selected. Return and a double click open the current one, Delete deletes those selected.
 
-    `rename_pressed` is F2, `tag_pressed` and `note_pressed` are the keys T and N,
-    `copied` is Ctrl+C; `order_changed` has the order chosen.
+    `rename_pressed` is F2, `tag_pressed` and `note_pressed` are the keys T and N; `copied` is Ctrl+C; `order_changed`
+    has the order chosen.
     """
 
     opened = Signal()

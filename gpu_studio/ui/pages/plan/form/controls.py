@@ -41,9 +41,7 @@ def toml_field(name: str) -> Typed:
 
 def parameter_field(parameter: Parameter) -> Typed:
     """A line for a parameter of a function of the user's own: any value of a plan file; empty where none is known."""
-    line = Typed(
-        f"option {parameter.name}", read_toml, lambda value: "" if value is None else inline(value), role="mono"
-    )
+    line = Typed(f"option {parameter.name}", read_toml, _inline_if_known, role="mono")
     line.setPlaceholderText(parameter.written or "a value")
     return line
 
