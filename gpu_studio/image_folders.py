@@ -13,12 +13,11 @@ from itertools import islice
 from pathlib import Path
 
 from gpu_studio.plan.problems import listed, printable
+from gpu_studio.plan.splitting import VALIDATION_NAMES
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png")
 """What the names of images end in, in small letters: the kinds that `tf.io.decode_image` reads."""
 TRAIN, TEST = "train", "test"
-VALIDATION = ("val", "valid", "validation")
-"""What the folder of a validation split is called."""
 MOST_FOLDERS = 5000
 """So many folders are looked at for changes: a question waits for that."""
 _NAMED = 3
@@ -52,7 +51,7 @@ def layout_of(folder: Path) -> Layout:
     train = _called((TRAIN,), names)
     if train is None or not _is_split(folder / train):
         return Layout(_classes(folder, names), folder)
-    further = {"test": _called((TEST,), names), "validation": _called(VALIDATION, names)}
+    further = {"test": _called((TEST,), names), "validation": _called(VALIDATION_NAMES, names)}
     _refuse_others(names, train, further.values())
     classes = _classes(folder / train, folder_names(folder / train), f"{train}/")
     for split in filter(None, further.values()):
@@ -84,7 +83,7 @@ def _below(folder: Path) -> Iterator[Path]:
         inner = [folder / name for name in folder_names(folder)]
         yield from inner
         for split in inner:
-            if split.name.casefold() in (TRAIN, TEST, *VALIDATION):
+            if split.name.casefold() in (TRAIN, TEST, *VALIDATION_NAMES):
                 yield from (split / name for name in folder_names(split))
     except (OSError, ValueError):  # not there, not allowed, or no path at all: whoever reads it says so
         return
@@ -121,7 +120,8 @@ def _refuse_others(names: list[str], train: str, further: Iterable[str | None]) 
     if others:
         raise ImageFolderError(
             f"holds {_some(others)} beside {train}, which is read as the training images",
-            f"only {TRAIN}, {listed(VALIDATION, 'or')}, and {TEST} can stand side by side: move or rename the rest",
+            f"only {TRAIN}, {listed(VALIDATION_NAMES, 'or')}, and {TEST} can stand side by side: "
+            "move or rename the rest",
         )
 
 

@@ -132,17 +132,9 @@ def _file_head(path: Path) -> str:
 
 
 def _file(source: Source) -> str:
-    ours = [_our_name(name) for name, _ in source.headers]
-    read = [f"{mine} = file[{literal(name)}]" for mine, (name, _) in zip(ours, source.headers, strict=True)]
-    convert = [_converted(mine, header, source) for mine, (_, header) in zip(ours, source.headers, strict=True)]
+    read = [f"{mine} = file[{literal(name)}]" for mine, name, _ in source.headers]
+    convert = [_converted(mine, header, source) for mine, _, header in source.headers]
     return fill(_FILE, read="\n".join(read), convert="\n".join(convert))
-
-
-def _our_name(name: str) -> str:
-    """What an array of the file is called in the script."""
-    known = ("x", "y", "x_val", "y_val", "x_test", "y_test")
-    plain = name.removesuffix("_train")
-    return plain if plain in known else "groups"
 
 
 def _converted(name: str, header: Header, source: Source) -> str:

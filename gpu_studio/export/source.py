@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
@@ -17,9 +18,8 @@ from gpu_studio.plan.catalogue import DATA, IMAGES, scale_of
 from gpu_studio.plan.keras_names import Task
 from gpu_studio.plan.pixels import SCALES, are_pixels, are_scaled
 from gpu_studio.plan.rules.source_rules import shape_of
-from gpu_studio.plan.splitting import groups_array
+from gpu_studio.plan.splitting import further_arrays, groups_array
 
-_FURTHER = (("x_val", "y_val"), ("x_test", "y_test"))
 Header = tuple[tuple[int, ...], np.dtype[Any]]
 
 
@@ -27,9 +27,10 @@ Header = tuple[tuple[int, ...], np.dtype[Any]]
 class Source:
     """The data of a plan. `shape` is one sample's; `classes` is None for values, and where only the data tell.
 
-    `headers` holds name, shape and type of the arrays of a file: samples, targets (of the training split if the file
-    has one, then of its further splits), and the groups where the plan goes by them. `folder` says where in a folder of
-    images the classes are. `scale` is what the plan says about bytes.
+    `headers` tells of the arrays of a file what a script calls them, their names there, their shapes and types:
+    samples, targets (of the training split if the file has one, then of its further splits), and the groups where the
+    plan goes by them. `folder` says where in a folder of images the classes are. `scale` is what the plan says about
+    bytes.
     """
 
     task: Task
@@ -37,7 +38,7 @@ class Source:
     classes: int | None
     brings_test: bool
     file: Path | None = None
-    headers: tuple[tuple[str, Header], ...] = ()
+    headers: tuple[tuple[str, str, Header], ...] = ()
     folder: Layout | None = None
     scale: str = SCALES[0]
     brings_validation: bool = False
@@ -47,7 +48,7 @@ class Source:
         """Whether a sample is a row of token ids."""
         if not self.headers:
             return False
-        shape, dtype = self.headers[0][1]
+        shape, dtype = self.headers[0][2]
         scaled = are_scaled(dtype.name, shape, self.scale)
         return len(shape) == 2 and np.issubdtype(dtype, np.integer) and not scaled
 
@@ -55,7 +56,7 @@ class Source:
 def source_of(data: Data, base: Path) -> Source:
     """What is known of the data; of a file its table of contents, of a folder its classes. Raises ExportError."""
     if data.file is not None:
-        return replace(_file(located("data.file", data.file, base), _groups(data)), scale=scale_of(data))
+        return replace(_file(located("data.file", data.file, base), groups_array(data)), scale=scale_of(data))
     if data.python is not None:
         raise ExportError(
             f"What {data.python} returns is known once it has run, and a script is written without running anything: "
@@ -83,13 +84,7 @@ def _folder(path: Path, data: Data) -> Source:
     return Source(IMAGES.task, shape, None, layout.test is not None, folder=layout, brings_validation=validates)
 
 
-def _groups(data: Data) -> tuple[str, ...]:
-    """The array with the groups, if the plan goes by them."""
-    name = groups_array(data)
-    return () if name is None else (name,)
-
-
-def _file(path: Path, groups: tuple[str, ...]) -> Source:
+def _file(path: Path, groups: str | None) -> Source:
     # Opening a pipe that nobody writes to would wait for ever.
     if not path.is_file():
         raise _unreadable(path, "there is no such file")
@@ -110,19 +105,27 @@ def _unreadable(path: Path, why: str) -> ExportError:
     )
 
 
-def _with(path: Path, headers: dict[str, Header], groups: tuple[str, ...]) -> Source:
-    whole = ("x_train", "y_train") if "x_train" in headers else ("x", "y")
-    if not set(whole) <= set(headers) or any(dtype.hasobject for _, dtype in headers.values()):
+def _with(path: Path, headers: dict[str, Header], groups: str | None) -> Source:
+    if groups is not None and groups not in headers:
+        raise ExportError(f"The data file {path} has no array {groups}, by which data.split is to go.")
+    called = _called(headers, groups)
+    if not set(called.values()) <= set(headers) or any(headers[name][1].hasobject for name in called.values()):
         raise ExportError(f"The data file {path} needs arrays of numbers x_train and y_train, or x and y.")
-    if not set(groups) <= set(headers):
-        raise ExportError(f"The data file {path} has no array {groups[0]}, by which data.split is to go.")
-    validation, test = (pair if set(pair) <= set(headers) else () for pair in _FURTHER)
-    (shape, dtype), (_, targets) = headers[whole[0]], headers[whole[1]]
+    (shape, dtype), (_, targets) = headers[called["x"]], headers[called["y"]]
     grey = len(shape) == 3 and are_pixels(dtype.name, shape)
     task: Task = "values" if np.issubdtype(targets, np.floating) else "classes"
-    ordered = tuple((name, headers[name]) for name in (*whole, *validation, *test, *groups))
+    ordered = tuple((mine, name, headers[name]) for mine, name in called.items())
     seen = (*shape[1:], 1) if grey else shape[1:]
-    return Source(task, seen, None, bool(test), path, ordered, brings_validation=bool(validation))
+    return Source(task, seen, None, "x_test" in called, path, ordered, brings_validation="x_val" in called)
+
+
+def _called(headers: Collection[str], groups: str | None) -> dict[str, str]:
+    """What a script calls the arrays that it needs, and what they are called in the file."""
+    whole = ("x_train", "y_train") if "x_train" in headers else ("x", "y")
+    called = dict(zip("xy", whole, strict=True))
+    for part, pair in further_arrays(headers).items():
+        called |= {f"x_{part}": pair[0], f"y_{part}": pair[1]}
+    return called if groups is None else {**called, "groups": groups}
 
 
 def _header(archive: zipfile.ZipFile, name: str) -> Header:

@@ -57,11 +57,14 @@ $rows = np.sort(order[(place >= 0) & (place < given)])
 place, left = place - given, left - shares(left, $name, $keep)"""
 
 _GROUPED_HEAD = '''\
-def groups_for(wanted, order, count):
-    """Whole groups with no more samples than wanted, or else the smallest."""
+def groups_for(wanted, order, count, keep):
+    """Whole groups with no more samples than wanted, or else the smallest.
+
+    It keeps `keep` groups for the other splits.
+    """
     chosen = []
     for group in order:
-        if count[group] <= wanted:
+        if count[group] <= wanted and len(chosen) < len(order) - keep:
             chosen.append(group)
             wanted -= count[group]
     return chosen or [order[np.argmin(count[order])]]
@@ -79,7 +82,7 @@ $held
 training_rows = np.flatnonzero(np.isin(group, order))"""
 
 _HELD_OF_GROUPS = """\
-chosen = groups_for($name, order, count)
+chosen = groups_for($name, order, count, $keep)
 $rows = np.flatnonzero(np.isin(group, chosen))
 order = order[~np.isin(order, chosen)]"""
 
@@ -101,10 +104,9 @@ def split_lines(split: DataSplit, shares: dict[str, float]) -> str:
     counts = "\n".join(_counts(shares))
     generator = fill(_GENERATOR, purpose=literal(_PURPOSE))
     if split == "stratified":
-        return fill(_STRATIFIED, generator=generator, counts=counts, held=_held_of_classes(shares))
+        return fill(_STRATIFIED, generator=generator, counts=counts, held=_held_in_turn(_HELD_OF_CLASSES, shares))
     if split == "grouped":
-        held = "\n".join(fill(_HELD_OF_GROUPS, name=name, rows=f"{name}_rows") for name in shares)
-        return fill(_GROUPED, generator=generator, counts=counts, held=held)
+        return fill(_GROUPED, generator=generator, counts=counts, held=_held_in_turn(_HELD_OF_GROUPS, shares))
     order = _ORDERED if split == "ordered" else f"{generator}\norder = generator.permutation(len(x))"
     return fill(
         _IN_TURN,
@@ -121,8 +123,9 @@ def _counts(shares: dict[str, float]) -> list[str]:
     return [f"{name} = max(1, round({left[name]} * {literal(share)}))" for name, share in shares.items()]
 
 
-def _held_of_classes(shares: dict[str, float]) -> str:
-    parts: list[str] = []
-    for left, name in enumerate(reversed(shares), start=1):
-        parts.insert(0, fill(_HELD_OF_CLASSES, name=name, rows=f"{name}_rows", keep=str(left)))
-    return "\n".join(parts)
+def _held_in_turn(lines: str, shares: dict[str, float]) -> str:
+    """The lines for each split that has a share; each leaves something for those that come after, and for training."""
+    left = range(len(shares), 0, -1)
+    return "\n".join(
+        fill(lines, name=name, rows=f"{name}_rows", keep=str(keep)) for name, keep in zip(shares, left, strict=True)
+    )

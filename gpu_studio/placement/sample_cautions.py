@@ -8,6 +8,7 @@ from gpu_studio.placement.plan_facts import SCALED_AGAIN, PlanFacts
 from gpu_studio.plan import Plan
 from gpu_studio.plan.mending import Caution, Mend, changing
 from gpu_studio.plan.pixels import BRIGHTEST
+from gpu_studio.plan.splitting import STRATIFY
 
 FAINT = 16
 """Of 255. Bytes that go no higher are digits of 17 shades, or black and white as 0 and 1, and hardly photographs."""
@@ -34,12 +35,12 @@ def faint_bytes(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
 
 
 def lacking_classes(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
-    """Splits without samples of classes that others have."""
+    """Splits without samples of classes that others have, and what else the data say of their splits."""
     data = facts.data
-    mend = changing("Split by class", "data", split="stratified", groups=None) if plan.data.split == "random" else None
+    by_class = changing("Split by class", "data", split="stratified", groups=None)
     for sentence in data.notes if data is not None and data.split == plan.data.split else ():
         what, _, means = sentence.partition(". ")
-        yield Caution("lacking classes", f"{what}.", means, mend)
+        yield Caution("lacking classes", f"{what}.", means, by_class if STRATIFY in means else None)
 
 
 def _as_they_are(plan: Plan, facts: PlanFacts) -> Mend | None:

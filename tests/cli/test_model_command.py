@@ -108,6 +108,7 @@ def test_that_tensorflow_tells_of_a_plan_and_refuses_a_misfit(tmp_path, capsys) 
     assert "335,114 parameters, of which 335,114 are trained" in out
     assert "trainable parameters × 4 B" in out
     assert "A sample, as the model gets it: 28 × 28 × 1, float32 in 0…1" in out
+    assert "Samples: 1,455 train, 162 validate, 180 test\n" in out
     save(Plan(model=Model(name="linear"), data=Data(name="digits")), path)
     with pytest.raises((RefusedError, PlanError)):
         model_command.model(arguments(path))
@@ -115,9 +116,12 @@ def test_that_tensorflow_tells_of_a_plan_and_refuses_a_misfit(tmp_path, capsys) 
 
 def test_that_the_numbers_that_a_model_gets_and_notes_on_it_are_told() -> None:
     note = ModelNote("compiled model", "own.py:build is compiled with SGD.", "The plan's optimizer counts.")
-    data = replace(DATA, x_shape=(8, 8, 3), highest=1.0, pixels=True)
+    lacks = "The test split has no samples of class 2. Its figures say nothing of it."
+    data = replace(DATA, x_shape=(8, 8, 3), highest=1.0, pixels=True, notes=(lacks,))
     told = model_command.what_it_sees(PlanFacts(data, replace(MODEL, notes=(note,))))
     assert told == {
         "sample": "8 × 8 × 3, float32 in 0…1, bytes divided by 255",
+        "samples": {"train": 800, "validation": 100, "test": 100},
+        "data_notes": [lacks],
         "notes": [{"name": "compiled model", "text": note.text, "why": note.why}],
     }

@@ -154,9 +154,17 @@ def test_that_samples_are_kept_aside_in_the_same_way(split, test, validation, tm
 
 def test_that_a_validation_split_of_the_file_is_read_alike(tmp_path):
     x, y = np.arange(60.0).reshape(20, 3), np.arange(20) % 3
-    for names in ({"x": x, "y": y}, {"x_train": x, "y_train": y, "x_test": x[3:5], "y_test": y[3:5]}):
-        np.savez(tmp_path / "own.npz", **names, x_val=x[:7], y_val=y[:7])
+    whole = ({"x": x, "y": y}, {"x_train": x, "y_train": y, "x_test": x[3:5], "y_test": y[3:5]})
+    for names, called in zip(whole, ("val", "validation"), strict=True):
+        np.savez(tmp_path / "own.npz", **names, **{f"x_{called}": x[:7], f"y_{called}": y[:7]})
         check(small_plan("data.file=own.npz"), tmp_path)
+
+
+def test_that_few_groups_are_shared_out_alike_and_may_be_the_classes(tmp_path):
+    sizes = np.repeat(np.arange(4), [37, 1, 1, 1])
+    np.savez(tmp_path / "own.npz", x=np.arange(80.0).reshape(40, 2), y=np.arange(40) % 4, sizes=sizes)
+    for groups in ("sizes", "y"):
+        check(small_plan("data.file=own.npz", "data.split=grouped", f"data.groups={groups}"), tmp_path)
 
 
 def test_that_no_script_is_written_for_groups_that_the_file_has_not(tmp_path):

@@ -16,6 +16,7 @@ from gpu_studio.placement.plan_facts import SCALED_AGAIN, ModelNote, PlanFacts
 from gpu_studio.plan import CardUser, Carve, Data, Devices, Distribution, Machine, Model, Plan, Training, validate
 from gpu_studio.plan.card_memory import CONTEXT_MIB, KEPT_OF_FEW_MIB
 from gpu_studio.plan.mending import Caution
+from gpu_studio.plan.splitting import STRATIFY
 from gpu_studio.runs.queueing.queue_choice import waits_for
 from gpu_studio.runs.queueing.queue_needs import needs_of
 
@@ -244,3 +245,17 @@ def test_that_no_mend_leaves_its_warning_standing(batch, strategy, scope, slices
 
 def test_that_nothing_is_said_of_what_is_not_known():
     assert cautions_with(a_plan(64), TWO_CARDS, PlanFacts()) == ()
+
+
+def test_that_splitting_by_class_is_offered_only_where_it_helps() -> None:
+    said = "The test split has no samples of class 2. Its figures say nothing of it."
+    plan = a_plan(8)
+    alone, helped = (
+        the("lacking classes", plan, WITHOUT_CARDS, with_note(note)) for note in (said, f"{said} {STRATIFY}")
+    )
+    assert (alone.text, alone.mend) == ("The test split has no samples of class 2.", None)
+    assert mended(helped, plan, WITHOUT_CARDS, with_note(f"{said} {STRATIFY}")).data.split == "stratified"
+
+
+def with_note(note: str) -> PlanFacts:
+    return replace(FACTS, data=replace(DATA, notes=(note,)))

@@ -92,15 +92,24 @@ def document(graph: ModelGraph, memories: Sequence[DeviceMemory]) -> dict[str, A
 
 
 def what_it_sees(facts: PlanFacts) -> dict[str, Any]:
-    """What a sample is as the model gets it, and what of the model is worth a warning, as JSON has it."""
-    sample = sample_in_words(facts.data) if facts.data else ""
-    return {"sample": sample, "notes": [asdict(note) for note in (facts.model.notes if facts.model else ())]}
+    """What a sample is as the model gets it, how many there are, and what is worth a warning, as JSON has it."""
+    data = facts.data
+    return {
+        "sample": sample_in_words(data) if data else "",
+        "samples": {"train": data.train, "validation": data.validation, "test": data.test} if data else {},
+        "data_notes": list(data.notes) if data else [],
+        "notes": [asdict(note) for note in (facts.model.notes if facts.model else ())],
+    }
 
 
 def _say_what_it_sees(facts: PlanFacts) -> None:
     seen = what_it_sees(facts)
     say()
     say(f"A sample, as the model gets it: {seen['sample']}")
+    if (samples := seen["samples"]) and sum(samples.values()):
+        say("Samples: {train:,} train, {validation:,} validate, {test:,} test".format(**samples))
+    for sentence in seen["data_notes"]:
+        say(f"Note: {sentence}")
     for each in seen["notes"]:
         say(f"Note: {each['text']} {each['why']}")
 

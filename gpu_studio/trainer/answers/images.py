@@ -48,8 +48,15 @@ def image_facts(data: plans.Data, seed: int) -> DataFacts:
         lowest=lowest,
         highest=highest,
         pixels=shown.pixels,
-        notes=tuple(missing_classes(_targets(found, training, validation, held), data.split, names)),
+        notes=_notes(found, _targets(found, training, validation, held), data, names),
     )
+
+
+def _notes(
+    found: ImageFolder, targets: tuple[Array | None, ...], data: plans.Data, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    own = (False, found.validation is not None, found.test is not None)
+    return tuple(missing_classes(targets, data.split, names, own))
 
 
 def _targets(found: ImageFolder, training: Array, validation: Array, held: Array) -> tuple[Array | None, ...]:

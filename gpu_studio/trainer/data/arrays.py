@@ -36,13 +36,13 @@ def split_of(source: str, x_name: str, x: Array, y_name: str, y: Array) -> Split
     return Split(samples(source, x_name, x), targets(source, y_name, y))
 
 
-def further_split_of(source: str, part: str, x: Array, y: Array, whole: Split) -> Split:
-    """The same of the arrays x_test and y_test, if `part` is "test", which must be as those of `whole`."""
-    further = split_of(source, f"x_{part}", x, f"y_{part}", y)
-    for letter, one, other in zip("xy", _given(whole), _given(further), strict=True):
+def further_split_of(source: str, names: tuple[str, str], x: Array, y: Array, whole: Split) -> Split:
+    """The same of the arrays of a further split, which must be as those of `whole`."""
+    further = split_of(source, names[0], x, names[1], y)
+    for name, one, other in zip(names, _given(whole), _given(further), strict=True):
         if one != other:
             raise DataError(
-                f"{source}: a sample of {letter}_train is {one}, but one of {letter}_{part} is {other}.",
+                f"{source}: a sample of {name[0]}_train is {one}, but one of {name} is {other}.",
                 ["Prepare the samples of all splits in the same way."],
             )
     return further
@@ -56,13 +56,21 @@ def groups_of(source: str, name: str, groups: Array, whole: Split) -> Array:
             f"{len(whole):,} samples.",
             [f"Give {name} the shape ({len(whole)},): a number or a text, the same for all samples of one group."],
         )
-    return groups.reshape(-1)
+    flat: Array = groups.reshape(-1)
+    if flat.dtype.kind == "f" and len(unknown := np.flatnonzero(np.isnan(flat))):
+        raise DataError(
+            f"{source}: {name} is nan for {len(unknown):,} samples, first for sample {unknown[0]}. They may belong to "
+            "any group, and that group would be in two splits.",
+            ["Drop these samples, or give each a group of its own."],
+        )
+    return flat
 
 
 def _given(split: Split) -> tuple[str, str]:
     """What training is given of a sample and of its target, in words."""
     shapes = split.x.shape[1:], split.y.shape[1:]
-    return f"{split.seen_type} of shape {shapes[0]}", f"{split.wanted_type} of shape {shapes[1]}"
+    bytes_ = " (bytes of pictures)" if are_pixels(split.x.dtype.name, split.x.shape) else ""
+    return f"{split.seen_type} of shape {shapes[0]}{bytes_}", f"{split.wanted_type} of shape {shapes[1]}"
 
 
 def samples(source: str, name: str, x: Array) -> Array:

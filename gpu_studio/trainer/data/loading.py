@@ -58,7 +58,8 @@ def refuse_unnamed(data: Data) -> None:
 
 def _notes(splits: Sequence[Split | None], data: Data, source: Source) -> tuple[str, ...]:
     targets = [None if split is None else split.wanted(slice(None)) for split in splits]
-    return tuple(missing_classes(targets, data.split, source.class_names))
+    own = (False, source.validation is not None, source.test is not None)
+    return tuple(missing_classes(targets, data.split, source.class_names, own))
 
 
 def _with_test(pair: tuple[Split, Split]) -> Source:

@@ -108,7 +108,11 @@ def _unreadable(path: Path, error: Exception) -> DataError:
     if "pickle" in str(error):
         return DataError(
             f"{path} holds pickled Python objects, which GPU Studio never loads: loading them can run any program.",
-            ["Save arrays of numbers: an array of objects becomes one by array.astype('float32').", _HOW],
+            [
+                "Save arrays of numbers: an array of objects becomes one by array.astype('float32').",
+                "Groups may be texts: array.astype(str).",
+                _HOW,
+            ],
         )
     return DataError(
         f"{path} cannot be read: {error}.", ["The file may be incomplete or damaged: make it again.", _HOW]

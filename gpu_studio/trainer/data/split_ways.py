@@ -79,24 +79,28 @@ def shares(counts: Array, wanted: int, keep: int = 1) -> Array:
 
 
 def grouped(asked: Asked) -> Parts:
-    """Whole groups, and never more samples than asked for, unless the smallest group has more."""
+    """Whole groups, and never more samples than asked for, unless the smallest group has more.
+
+    Where there are as many groups as splits, each split gets one.
+    """
     groups = np.arange(asked.samples) if asked.groups is None else asked.groups
     _, group, count = np.unique(groups, return_inverse=True, return_counts=True)
     order = asked.generator().permutation(len(count))
-    test = _groups_for(asked.test, order, count)
-    validation = _groups_for(asked.validation, order[~np.isin(order, test)], count)
+    test = _groups_for(asked.test, order, count, keep=2 if asked.validation else 1)
+    validation = _groups_for(asked.validation, order[~np.isin(order, test)], count, keep=1)
     held = [np.flatnonzero(np.isin(group, chosen)) for chosen in (validation, test)]
     return np.setdiff1d(np.arange(asked.samples), np.concatenate(held)), held[0], held[1]
 
 
-def _groups_for(wanted: int, order: Array, count: Array) -> list[int]:
+def _groups_for(wanted: int, order: Array, count: Array, keep: int) -> list[int]:
+    """Groups with `wanted` samples or fewer, or else the smallest; `keep` groups are left."""
     chosen: list[int] = []
     left = wanted
     for each in order:
-        if count[each] <= left:
+        if count[each] <= left and len(chosen) < len(order) - keep:
             chosen.append(int(each))
             left -= int(count[each])
-    if wanted and not chosen and len(order):
+    if wanted and not chosen and len(order) > keep:
         chosen.append(int(order[np.argmin(count[order])]))
     return chosen
 

@@ -39,7 +39,7 @@ def split_indices(
         raise _nothing_left(samples, test, validation)
     parts = WAYS[split](asked)
     if any(wanted and not len(part) for part, wanted in zip(parts, (1, validation, test), strict=True)):
-        raise _too_few(split, groups)
+        raise _too_few(split, groups, 1 + sum(each > 0 for each in (validation, test)))
     return tuple(map(np.sort, parts))
 
 
@@ -86,12 +86,13 @@ def _no_classes() -> DataError:
     )
 
 
-def _too_few(split: DataSplit, groups: Array | None) -> DataError:
-    found = f"{len(np.unique(groups)):,} groups are" if groups is not None else "one sample of each class is"
+def _too_few(split: DataSplit, groups: Array | None, splits: int) -> DataError:
+    found = 0 if groups is None else len(np.unique(groups))
+    few = f"there {'is 1 group' if found == 1 else f'are {found} groups'} for {splits} splits"
     return DataError(
-        f'data.split is "{split}", but {found} too few to give some to every split that is asked for.',
+        f'data.split is "{split}", but {few if found else f"no class has a sample for each of {splits} splits"}.',
         [
-            "Set data.test_fraction or data.validation_fraction to 0.",
+            "Set data.test_fraction or data.validation_fraction to 0, or both.",
             'Or set data.split to "random".',
         ],
     )

@@ -193,6 +193,29 @@ def test_that_a_validation_split_of_the_file_is_read(written):
         assert (len(found.train), len(found.validation), found.test) == (6, 2, None)
 
 
+@pytest.mark.parametrize("name", ["val", "valid", "validation"])
+def test_that_a_validation_split_may_have_the_names_that_folders_of_images_may_have(written, name):
+    found = read_npz(written(**{"x": X, "y": Y, f"x_{name}": X[:2], f"y_{name}": Y[:2]}))
+    assert (len(found.train), len(found.validation)) == (6, 2)
+    with pytest.raises(DataError, match=f"but one of x_{name} is"):
+        read_npz(written(**{"x": X, "y": Y, f"x_{name}": X[:2, :1], f"y_{name}": Y[:2]}))
+
+
+@pytest.mark.parametrize("part", ["val", "test"])
+def test_that_bytes_of_pictures_do_not_go_with_floats_which_nobody_divides_by_255(written, part):
+    bytes_, floats = np.zeros((6, 8, 8), np.uint8), np.zeros((2, 8, 8, 1), np.float32)
+    with pytest.raises(
+        DataError, match=rf"\(bytes of pictures\), but one of x_{part} is float32 of shape \(8, 8, 1\)\."
+    ):
+        read_npz(written(**{"x": bytes_, "y": Y, f"x_{part}": floats, f"y_{part}": Y[:2]}))
+
+
+def test_that_texts_kept_as_objects_are_refused_with_how_to_keep_them(written):
+    with pytest.raises(DataError, match="pickled") as refused:
+        read_npz(written(x=X, y=Y, patient=np.array(list("aabbcc"), object)), "patient")
+    assert "Groups may be texts: array.astype(str)." in refused.value.suggestions
+
+
 @pytest.mark.parametrize("groups", [np.arange(6) // 2, np.array(list("aabbcc")), np.arange(6.0)[:, None]])
 def test_that_the_group_of_each_sample_is_read_where_the_plan_names_it(written, groups):
     path = written(x=X, y=Y, patient=groups)
@@ -206,6 +229,7 @@ def test_that_the_group_of_each_sample_is_read_where_the_plan_names_it(written, 
         (np.arange(5), r"patient is int64 of shape \(5,\), but there must be one group for each of the 6 samples"),
         (np.zeros((6, 2)), r"patient is float64 of shape \(6, 2\)"),
         (np.zeros(6, complex), "patient is complex128"),
+        (np.array([1, np.nan, 2, np.nan, 2, 1]), "patient is nan for 2 samples, first for sample 1"),
     ],
 )
 def test_that_groups_that_are_none_are_refused(written, groups, words):

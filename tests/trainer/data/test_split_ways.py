@@ -105,9 +105,29 @@ def test_that_groups_may_have_names_and_the_largest_stays_for_training():
 
 
 def test_that_too_few_groups_are_refused_with_their_number():
-    with pytest.raises(DataError, match="2 groups are too few") as refused:
+    with pytest.raises(DataError, match=r"there are 2 groups for 3 splits\.") as refused:
         split_indices(10, 0.1, 0.1, 0, "grouped", groups=np.arange(10) % 2)
     assert "data.test_fraction" in refused.value.suggestions[0]
+    with pytest.raises(DataError, match=r"there is 1 group for 2 splits\."):
+        split_indices(10, 0, 0.1, 0, "grouped", groups=np.zeros(10))
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=6), fractions, fractions, seeds)
+def test_that_as_many_groups_as_splits_are_enough_however_large_they_are(sizes, test, validation, seed):
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    left = len(groups) - held_out(len(groups), test)
+    assume(left - held_out(left, validation) >= 1)
+    if len(sizes) < 1 + (test > 0) + (validation > 0):
+        with pytest.raises(DataError, match="group"):
+            split_indices(len(groups), test, validation, seed, "grouped", groups=groups)
+    else:
+        parts = split_indices(len(groups), test, validation, seed, "grouped", groups=groups)
+        assert [len(part) > 0 for part in parts] == [True, validation > 0, test > 0]
+
+
+def test_that_classes_with_too_few_samples_for_every_split_are_refused_with_that_reason():
+    with pytest.raises(DataError, match=r"no class has a sample for each of 3 splits\."):
+        split_indices(8, 0.2, 0.2, 0, "stratified", np.arange(8) // 2)
 
 
 def test_that_numbers_to_learn_have_no_classes_to_go_by():
@@ -130,3 +150,13 @@ def test_that_classes_of_which_a_split_has_no_samples_are_told():
     (alone,) = missing_classes([np.array([0, 2]), None, np.array([0, 2, 7])], "stratified")
     assert alone == "The training split has no samples of class 7. Nothing is learnt of it."
     assert list(missing_classes([np.array([0, 1]), np.array([1, 0]), np.array([0, 1])], "random")) == []
+
+
+def test_that_another_way_of_splitting_is_advised_only_where_it_would_help():
+    """It changes nothing of a split that the data bring, and has no samples of a class that only that one has."""
+    targets = [np.array([0, 1]), np.array([0, 7]), np.array([0])]
+    training, validation, test = missing_classes(targets, "random", own=(False, True, False))
+    assert training == "The training split has no samples of class 7. Nothing is learnt of it."
+    assert validation == "The validation split has no samples of class 1. Its figures say nothing of it."
+    assert test.startswith("The test split has no samples of classes 1 and 7.")
+    assert test.endswith('data.split = "stratified" gives each class its share in every split.')
