@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["pytester", "isolation", "hygiene", "x_display", "fault_matrix", "small_disks"]
 
-# No deadline: a slow machine is not a wrong program. In CI the examples are the same every time.
-settings.register_profile("dev", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
+# Neither a deadline nor a check of how fast examples are made: a slow machine is not a wrong program. In CI the
+# examples are the same every time.
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("dev", UNTIMED)
+settings.register_profile("ci", UNTIMED, derandomize=True, database=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
 
 

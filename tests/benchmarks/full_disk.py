@@ -139,4 +139,5 @@ def _wait(launched: Launched, condition: Callable[[], bool]) -> None:
 
 
 def _rest(seconds: float) -> None:
+    """Let time pass: a moment of the start is one in time, since the trainer has told nothing yet to be waited for."""
     time.sleep(seconds)

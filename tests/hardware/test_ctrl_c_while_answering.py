@@ -12,7 +12,8 @@ import pytest
 from gpu_studio.hardware import answering
 from gpu_studio.hardware.answering import NoAnswerError, answer_of
 
-HANGS = (sys.executable, "-c", "import time; time.sleep(60)")
+HANGS = (sys.executable, "-c", "import signal; signal.pause()")
+"""A process that does nothing until it is killed."""
 
 
 class PressesCtrlCAtItsEnd:

@@ -115,15 +115,15 @@ def test_that_a_trainer_started_by_hand_beside_a_living_one_is_refused(start):
 
 
 FORKS = """
-import os, sys, time
+import os, signal, sys
 from pathlib import Path
 from gpu_studio.runs import lock
 held = lock.take(Path(sys.argv[1]))
 child = os.fork()
 if child == 0:
-    time.sleep(600)
+    signal.pause()
 print(child, flush=True)
-time.sleep(600)
+signal.pause()
 """
 
 

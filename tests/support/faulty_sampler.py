@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Never
 
 from quick_sampler import hurry
 
@@ -36,7 +35,6 @@ FOR_ALL: Final = {"missing": LIBRARY_NOT_FOUND, "refused": REFUSED, "mismatch": 
 FOR_ONE: Final = {"unsupported": NOT_SUPPORTED, "forbidden": NO_PERMISSION}
 IN_MID_RUN: Final = ("lost", "hung", "stuck", "crash", "renewed")
 """`hung` is the whole driver, `stuck` the driver when it is asked for one card."""
-HANGS_FOR = 3600.0
 
 
 class FaultyLibrary(SimulatedLibrary):
@@ -68,9 +66,15 @@ class FaultyLibrary(SimulatedLibrary):
         elif self._fault == "renewed":
             self.errors = dict.fromkeys(CARD_FUNCTIONS, MISMATCH) if holds else {}
         elif holds and self._fault in ("hung", "stuck"):
-            time.sleep(HANGS_FOR)
+            _hang()
         elif holds:
             os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def _hang() -> Never:
+    """Do nothing until this process is killed, as in a call to a driver that does not come back."""
+    while True:
+        signal.pause()
 
 
 def main() -> int:

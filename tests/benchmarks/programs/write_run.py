@@ -49,6 +49,7 @@ class Writer:
         began = time.monotonic()
         for done in range(seconds * CALLS_A_SECOND):
             if live:
+                # What is written at which pace is what is measured: a reader follows it.
                 time.sleep(max(began + (done + 1) * CALL_SECONDS - time.monotonic(), 0.0))
             self.events.write(b"".join(self._call()))
             if done % CALLS_A_SECOND == 0:
