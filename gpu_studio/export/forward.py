@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gpu_studio.export.facts import Facts
 
-SCALED = "scaled = optimizer.scale_loss(loss)  # larger where float16 needs it"
-
+_SCALED = "scaled = optimizer.scale_loss(loss)  # larger where float16 needs it"
 
 _OUTPUTS_OF = """\
 def outputs_of(x, training):
@@ -13,6 +12,11 @@ def outputs_of(x, training):
     (outputs,) = keras.tree.flatten(model(x, training=training))
     return tf.cast(outputs, tf.float32)
 """
+
+
+def scaling(facts: Facts) -> dict[str, str]:
+    """The line that scales the loss, if anything does, and what gradients are then taken of."""
+    return {"scaled": _SCALED, "target": "scaled"} if facts.scales else {"scaled": "", "target": "loss"}
 
 
 def called(facts: Facts, training: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpu_studio.export.facts import Facts
 from gpu_studio.export.filling import fill
-from gpu_studio.export.forward import SCALED
+from gpu_studio.export.forward import scaling
 
 _WHOLE = """\
 @tf.function(reduce_retracing=True)
@@ -88,7 +88,7 @@ def train(facts: Facts) -> str:
         random=_random(facts),
         forward=_forward(facts),
         keep="scopes.append(scope)\nshares.append(tf.reduce_sum(weight))" if writes else "",
-        update=fill(_UPDATE, scaled=SCALED if facts.scales else "", target="scaled" if facts.scales else "loss"),
+        update=fill(_UPDATE, **scaling(facts)),
         write="write_statistics(model, scopes, shares)" if writes else "",
         count=f"update_metrics(y, outputs{weight})" if facts.plan.training.metrics else "",
     )

@@ -14,10 +14,17 @@ _SHARED = """\
 shared = keras.src.random.seed_generator.global_seed_generator()
 states, seeds = [*states, shared.state], [*seeds, SEED]"""
 
-_SHARE = """\
+SHARE = """\
 # Each replica runs in a thread of its own, and Keras keeps a shared state for each.
 global_state = keras.src.backend.common.global_state
 global_state.set_global_attribute("global_seed_generator", shared)"""
+
+_IN_REPLICA = """\
+# Random numbers follow from the step and the replica alone, so that any step can be done
+# again; a layer draws fewer than 4,096 times in one.
+replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+draw = (step * replicas + tf.cast(replica, tf.int64)) * 4096
+drawn = [(state, tf.stack([seed, draw])) for state, seed in zip(states, seeds)]"""
 
 _RESEED = """\
 # Random numbers follow from the number of the step alone, so that any step can be done
@@ -33,9 +40,9 @@ def state_names(facts: Facts) -> str:
     return f"{_STATES}\n{_SHARED}" if facts.from_file else _STATES
 
 
-def sharing(facts: Facts) -> str:
-    """The lines at the beginning of a replica that give it the random state of what has no seed."""
-    return _SHARE if facts.from_file else ""
+def drawn_in_replica(facts: Facts) -> str:
+    """The lines at the beginning of a replica's step that give the random states; empty if nothing draws."""
+    return _IN_REPLICA if facts.draws else ""
 
 
 def reseeding(facts: Facts) -> str:

@@ -1,23 +1,21 @@
-"""The compiled steps over several replicas."""
+"""The compiled steps over several replicas of a built-in model."""
 
 from __future__ import annotations
 
 from gpu_studio.export.facts import Facts
 from gpu_studio.export.filling import fill
-from gpu_studio.export.forward import SCALED, called
-from gpu_studio.export.random_state import sharing
+from gpu_studio.export.forward import scaling
+from gpu_studio.export.random_state import drawn_in_replica
 
 _TRAIN = """\
 def train_replica(x, y, weight$step):
     \"\"\"What each replica does with its part of a batch.\"\"\"
-    $sharing
     $random
     with tf.GradientTape() as tape:
         $forward
         # With weights of 1 / batch size the replicas' losses add up to the mean of
         # the batch, and so do their gradients.
         loss = tf.reduce_sum(weight * loss_of(y, outputs))
-        $penalty
         $scaled
     gradients = tape.gradient($target, model.trainable_variables)
     $sum
@@ -27,23 +25,20 @@ def train_replica(x, y, weight$step):
 
 @tf.function(reduce_retracing=True)
 def train_step(x, y, weight$step):
-    $results = strategy.run(train_replica, args=(x, y, weight$step))
+    losses$outputs$statistics = strategy.run(train_replica, args=(x, y, weight$step))
     $write
     $count
     return strategy.reduce("SUM", losses, axis=None)"""
 
 _EVALUATE = """\
-def evaluate_replica(x, y, weight$step):
-    $sharing
-    $random
-    $forward
+def evaluate_replica(x, y, weight):
+    outputs = model(x, training=False)
     loss = tf.reduce_sum(weight * loss_of(y, outputs))
-    $penalty
     return loss$outputs
 
 @tf.function(reduce_retracing=True)
-def evaluate_step(x, y, weight$step):
-    losses$outputs = strategy.run(evaluate_replica, args=(x, y, weight$step))
+def evaluate_step(x, y, weight):
+    losses$outputs = strategy.run(evaluate_replica, args=(x, y, weight))
     $count
     return strategy.reduce("SUM", losses, axis=None)"""
 
@@ -57,27 +52,11 @@ def count_in(y, outputs, weight):
 
 """
 
-_COUNT_IN = "count_in(y, outputs, weight)"
-
 _SCOPE = """\
 # Replicas may not write variables while the model is called: a scope catches
 # what layers change$and_seeds.
 with keras.StatelessScope($mapping)$as_scope:
-    outputs = $model"""
-
-_RANDOM = """\
-# Random numbers follow from the step and the replica alone, so that any step can be done
-# again; a layer draws fewer than 4,096 times in one.
-replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-draw = (step * replicas + tf.cast(replica, tf.int64)) * 4096
-drawn = [(state, tf.stack([seed, draw])) for state, seed in zip(states, seeds)]"""
-
-_PENALTY = """\
-# What layers and regularizers add to the loss, by the replica's share of the samples.
-trainable = model.trainable_variables
-terms = [v.regularizer(v) for v in trainable if v.regularizer is not None]
-penalty = sum(map(tf.reduce_sum, terms + scope.losses))
-loss += tf.cast(penalty, tf.float32) * tf.reduce_sum(weight)"""
+    outputs = model(x, training=True)"""
 
 _SUM_HERE = """\
 # Keras would $what each replica's gradients and add them up after that, which
@@ -104,48 +83,27 @@ for number, values in caught.items():
     mean = strategy.reduce("SUM", values, axis=None)
     model.non_trainable_weights[int(number)].assign(mean)"""
 
-_CAUGHT_CHANGES = """\
-share = tf.reduce_sum(weight)  # of the samples of the batch
-caught = {}
-for number, variable in enumerate(model.non_trainable_weights):
-    value = scope.get_current_value(variable)
-    if value is not None:
-        part = tf.sign(share) if variable.aggregation == "sum" else share
-        change = tf.cast(value, tf.float64)
-        change -= tf.cast(variable.value, tf.float64)
-        caught[str(number)] = change * tf.cast(part, tf.float64)"""
-
-_WRITE_CHANGES = """\
-# What layers keep (batch normalisation's statistics) changes by the mean of what the
-# replicas changed, or by all of it where it is a sum.
-for number, changes in caught.items():
-    variable = model.non_trainable_weights[int(number)]
-    value = tf.cast(variable.value, tf.float64)
-    value += strategy.reduce("SUM", changes, axis=None)
-    value = value if "float" in variable.dtype else tf.round(value)
-    variable.assign(tf.cast(value, variable.dtype))"""
-
 
 def train(facts: Facts) -> str:
     """The functions `train_replica` and `train_step`."""
-    outputs = ", outputs" if facts.plan.training.metrics else ""
+    keeps = ", caught" if facts.keeps_statistics else ""
     return fill(
         _TRAIN,
         step=", step" if facts.draws else "",
-        sharing=sharing(facts),
-        random=_RANDOM if facts.draws else "",
-        forward=_forward(facts, "True"),
-        penalty=_PENALTY if facts.from_file else "",
-        scaled=SCALED if facts.scales else "",
-        target="scaled" if facts.scales else "loss",
+        random=drawn_in_replica(facts),
+        forward=_forward(facts),
         sum=_SUM if facts.sums_first else "",
-        caught=_caught(facts),
-        statistics=", caught" if facts.keeps_statistics else "",
-        results="losses" + outputs + (", caught" if facts.keeps_statistics else ""),
-        outputs=outputs,
-        write=_write(facts),
-        count=_COUNT_IN if facts.plan.training.metrics else "",
+        caught=_CAUGHT if keeps else "",
+        statistics=keeps,
+        write=_WRITE if keeps else "",
+        **scaling(facts),
+        **counted(facts),
     )
+
+
+def evaluate(facts: Facts) -> str:
+    """The functions `evaluate_replica` and `evaluate_step`."""
+    return fill(_EVALUATE, **counted(facts))
 
 
 def counting(facts: Facts) -> str:
@@ -153,50 +111,26 @@ def counting(facts: Facts) -> str:
     return _COUNT if facts.plan.training.metrics else ""
 
 
-def evaluate(facts: Facts) -> str:
-    """The functions `evaluate_replica` and `evaluate_step`."""
-    metrics = bool(facts.plan.training.metrics)
-    outputs, count = (", outputs", _COUNT_IN) if metrics else ("", "")
-    numbered = facts.numbers_evaluation
-    return fill(
-        _EVALUATE,
-        step=", step" if numbered else "",
-        sharing=sharing(facts),
-        random=_RANDOM if numbered else "",
-        forward=_forward(facts, "False") if facts.from_file else f"outputs = {called(facts, 'False')}",
-        penalty=_PENALTY if facts.from_file else "",
-        count=count,
-        outputs=outputs,
-    )
+def counted(facts: Facts) -> dict[str, str]:
+    """What a step does for the metrics: nothing, if there are none."""
+    there = bool(facts.plan.training.metrics)
+    return {"outputs": ", outputs" if there else "", "count": "count_in(y, outputs, weight)" if there else ""}
 
 
-def _caught(facts: Facts) -> str:
-    if facts.from_file:
-        return _CAUGHT_CHANGES
-    return _CAUGHT if facts.keeps_statistics else ""
-
-
-def _write(facts: Facts) -> str:
-    if facts.from_file:
-        return _WRITE_CHANGES
-    return _WRITE if facts.keeps_statistics else ""
-
-
-def _forward(facts: Facts, training: str) -> str:
-    model = called(facts, training)
+def _forward(facts: Facts) -> str:
     if not facts.draws and not facts.keeps_statistics:
-        return f"outputs = {model}"
-    collect = ", collect_losses=True" if facts.from_file else ""
-    mapping = f"drawn{collect}" if facts.draws else ""
-    and_seeds = ", and gives them their random states" if facts.draws else ""
-    as_scope = " as scope" if facts.keeps_statistics else ""
-    return fill(_SCOPE, mapping=mapping, model=model, and_seeds=and_seeds, as_scope=as_scope)
+        return "outputs = model(x, training=True)"
+    return fill(
+        _SCOPE,
+        mapping="drawn" if facts.draws else "",
+        and_seeds=", and gives them their random states" if facts.draws else "",
+        as_scope=" as scope" if facts.keeps_statistics else "",
+    )
 
 
 def replicas(facts: Facts) -> str:
     """The line that counts the replicas, where a step needs their number."""
-    needed = facts.draws or facts.from_file
-    return "replicas = strategy.num_replicas_in_sync" if needed and facts.several else ""
+    return "replicas = strategy.num_replicas_in_sync" if facts.draws and facts.several else ""
 
 
 def summing(facts: Facts) -> str:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from gpu_studio.export import placed_steps, replica_steps
+from gpu_studio.export import own_replica_steps, placed_steps, replica_steps
 from gpu_studio.export.facts import Facts
 from gpu_studio.export.filling import fill
-from gpu_studio.export.forward import SCALED, called, unwrapping
+from gpu_studio.export.forward import called, scaling, unwrapping
 from gpu_studio.export.random_state import reseeding, state_names
 
 _STEPS = """\
+$helpers
 def make_steps($parameters):
     \"\"\"The compiled steps of training and of evaluation.
 
     TensorFlow runs the body of a `tf.function` once, to record its operations as a
     graph, and from then on runs the graph, without Python.
     \"\"\"
-    $states
+    $before
 
     $unwrapping
     $train
@@ -91,17 +92,18 @@ COUNT = "update_metrics(y, outputs)"
 def steps(facts: Facts) -> str:
     """The function `make_steps`."""
     if facts.several:
-        train = replica_steps.counting(facts) + replica_steps.train(facts)
-        evaluate = replica_steps.evaluate(facts)
+        kind = own_replica_steps if facts.from_file else replica_steps
+        train, evaluate = replica_steps.counting(facts) + kind.train(facts), kind.evaluate(facts)
     elif facts.placed:
         train, evaluate = placed_steps.train(facts), placed_steps.evaluate(facts)
     else:
         train, evaluate = _alone(facts)
-    states = "\n".join(filter(None, [replica_steps.summing(facts), replica_steps.replicas(facts), state_names(facts)]))
+    before = (replica_steps.summing, own_replica_steps.constraints, replica_steps.replicas, state_names)
     return fill(
         _STEPS,
+        helpers=own_replica_steps.helpers(facts),
         parameters=", ".join(parameters(facts)),
-        states=states,
+        before="\n".join(filter(None, [lines(facts) for lines in before])),
         unwrapping=unwrapping(facts),
         train=train,
         evaluate=f"{evaluate}\n" if evaluates(facts) else "",
@@ -136,10 +138,9 @@ def _alone(facts: Facts) -> tuple[str, str]:
         reseed=reseeding(facts),
         model=called(facts, "True"),
         penalty=penalty,
-        scaled=SCALED if facts.scales else "",
-        target="scaled" if facts.scales else "loss",
         count=count,
         outputs=outputs,
+        **scaling(facts),
     )
     evaluate = _EVALUATE_ON_DEVICE if on_device else _EVALUATE
     return train, fill(

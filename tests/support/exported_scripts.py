@@ -75,19 +75,23 @@ def run_script(path: Path, environment: Mapping[str, str], *arguments: str) -> P
     """Run a script to its end, in its own folder, in a process with TensorFlow already, and without GPU Studio."""
     ended = _run([*warm_python.command(path.name), *arguments], path.parent, environment)
     lines = ended.stdout.splitlines()
-    epochs = [_values(line) for line in lines if line.startswith("epoch ")]
     test = [_values(line) for line in lines if line.startswith("test ")]
     output = ended.stdout + ended.stderr
     variables = dict(_places(lines, "lies"))
     operations: dict[str, set[str]] = {}
     for name, device in _places(lines, "ran"):
         operations.setdefault(name, set()).add(device)
-    return Printed(ended.returncode, epochs, test[0] if test else {}, output, variables, operations)
+    return Printed(ended.returncode, epochs_in(ended.stdout), test[0] if test else {}, output, variables, operations)
 
 
 def _places(lines: list[str], kind: str) -> list[tuple[str, str]]:
     words = [line.split() for line in lines if line.startswith(f"{kind} ")]
     return [(name, device) for _, name, device in words]
+
+
+def epochs_in(output: str) -> list[dict[str, float]]:
+    """The measures of each epoch that a script has printed."""
+    return [_values(line) for line in output.splitlines() if line.startswith("epoch ")]
 
 
 def _values(line: str) -> dict[str, float]:

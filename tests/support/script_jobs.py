@@ -1,0 +1,69 @@
+"""Many exported scripts in one TensorFlow process with two logical CPUs, under one strategy.
+
+`python script_jobs.py SCRIPT…` runs each to its end, and prints as JSON what each printed. Nothing of
+a script is changed but that devices are set up, and a strategy is made, once for all: TensorFlow allows no second time.
+The process cannot import GPU Studio.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+def printed_by(scripts: Sequence[Path], folder: Path) -> list[str]:
+    """What each script printed, in their order; where one failed, with its traceback."""
+    import subprocess
+
+    import warm_python
+
+    command = [*warm_python.command(str(Path(__file__))), *map(str, scripts)]
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    found: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+# In the process that trains
+
+_made: dict[str, Any] = {}
+
+
+def _once(name: str, make: Any) -> Any:
+    def made_once() -> Any:
+        if name not in _made:
+            _made[name] = make()
+        return _made[name]
+
+    return made_once
+
+
+def _run(script: str) -> str:
+    import keras
+
+    keras.mixed_precision.set_global_policy("float32")  # as in a new process
+    namespace: dict[str, Any] = {"__name__": "script", "__file__": script}
+    sys.argv = [script]
+    told = io.StringIO()
+    try:
+        exec(compile(Path(script).read_text(encoding="utf-8"), script, "exec"), namespace)
+        for name in ("set_up_devices", "make_strategy"):
+            if name in namespace:
+                namespace[name] = _once(name, namespace[name])
+        with contextlib.redirect_stdout(told):
+            namespace["main"]()
+    except (Exception, SystemExit):  # noqa: BLE001 (whatever TensorFlow raises)
+        return told.getvalue() + traceback.format_exc()
+    return told.getvalue()
+
+
+if __name__ == "__main__":
+    print(json.dumps([_run(script) for script in sys.argv[1:]]))
