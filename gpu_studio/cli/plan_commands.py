@@ -74,7 +74,7 @@ def _say_seen(plan: plans.Plan, machine: plans.Machine) -> None:
     what = "layers" if plan.distribution.strategy == "placed" else "a replica"
     say(f"{plan.name}: this plan can be run. TensorFlow will see")
     for device in plans.logical_devices(plan, machine):
-        limit = "no memory limit" if device.limit_mib is None else f"{device.limit_mib} MiB"
+        limit = "no memory limit" if device.limit_mib is None else f"{device.limit_mib:,} MiB"
         replica = f"  holds {what}" if device.name in replicas else ""
         say(f"  {device.name:<7} on {machine.title(device.physical):<7} {limit:>15}{replica}")
     if not machine.cards and machine.why_no_cards:

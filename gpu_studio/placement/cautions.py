@@ -103,7 +103,7 @@ def few_samples(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caut
         return
     why = "An epoch is a single step, and the same in each."
     if train < count:
-        text = f"There are more replicas, {count}, than training samples, {train}."
+        text = f"There are more replicas, {count:,}, than training samples, {train:,}."
         yield Caution("more replicas than samples", text, why, on_one(plan, machine))
     else:
         text = f"The batch of {whole:,} is more than all {train:,} training samples."

@@ -77,6 +77,6 @@ def named(saved: list[SavedCheckpoint], name: str, run: RunDirectory) -> SavedCh
 def _refuse_if_trained(plan: plans.Plan, checkpoint: SavedCheckpoint) -> None:
     if checkpoint.epoch >= plan.training.epochs:
         raise ResumeError(
-            f"{checkpoint.name} has already been trained for {checkpoint.epoch} of {plan.training.epochs} epochs: "
+            f"{checkpoint.name} has already been trained for {checkpoint.epoch:,} of {plan.training.epochs:,} epochs: "
             f"ask for more, with --set training.epochs={checkpoint.epoch + 1}"
         )

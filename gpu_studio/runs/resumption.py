@@ -91,8 +91,8 @@ def _batch_problems(run: RunDirectory, before: Plan, after: Plan, machine: Machi
         return
     scope = after.training.batch_scope
     keep = f"set it to {was}" if scope == "global" else f"set training.batch_scope to global and this to {was}"
-    received = f"{after.training.batch_size} {'in all' if scope == 'global' else 'a replica'}, {now} samples a step"
-    yield Problem(_BATCH[0], received, f"{keep}: the run was trained with {was}, and its steps go on being counted")
+    received = f"{after.training.batch_size} {'in all' if scope == 'global' else 'a replica'}, {now:,} samples a step"
+    yield Problem(_BATCH[0], received, f"{keep}: the run was trained with {was:,}, and its steps go on being counted")
 
 
 def _same_batch(before: Plan, after: Plan) -> Iterator[bool]:
@@ -104,5 +104,5 @@ def _epoch_problems(resume: Resume, after: Plan) -> Iterator[Problem]:
     done, epochs = resume.checkpoint.epoch, after.training.epochs
     if done >= epochs:
         name = resume.checkpoint.name
-        advice = f"{name} has already been trained for {done} of {epochs} epochs: ask for {done + 1} or more"
+        advice = f"{name} has already been trained for {done:,} of {epochs:,} epochs: ask for {done + 1} or more"
         yield Problem("training.epochs", str(epochs), advice)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
+from gpu_studio.thousands import grouped
+
 UNKNOWN = "–"
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -62,7 +64,7 @@ def rate(per_second: float | None) -> str:
     """Write a throughput: `12,345 samples/s`; `–` if it is not known."""
     if per_second is None or not math.isfinite(per_second):
         return UNKNOWN
-    return f"{per_second:,.0f} samples/s" if per_second >= 10 else f"{per_second:.2g} samples/s"
+    return f"{grouped(float(per_second))} samples/s" if per_second >= 10 else f"{per_second:.2g} samples/s"
 
 
 def span(seconds: float | None) -> str:
@@ -91,10 +93,10 @@ def share(part: float | None) -> str:
 
 def plural(count: int, word: str) -> str:
     """Write a number of things: `1 step`, `2,300 steps`."""
-    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+    return f"{grouped(count)} {word}" if count == 1 else f"{grouped(count)} {word}s"
 
 
 def _three_digits(amount: float) -> str:
     if amount >= 999.5:
-        return f"{amount:,.0f}"
+        return grouped(float(amount))
     return f"{amount:#.3g}".rstrip(".") if amount >= 1e-3 else f"{amount:.3g}"

@@ -1,26 +1,18 @@
-"""Figures as a person reads them: with their unit, binary for memory, and a thin space between thousands."""
+"""Figures as a person reads them: with their unit, and binary for memory."""
 
 from __future__ import annotations
 
-import re
-
 from gpu_studio.runs.wording import whole_duration
+from gpu_studio.thousands import grouped
 
-THIN = "\u2009"
 MINUS = "\u2212"
 duration = whole_duration
 """A time span, as the command line and the report write it too."""
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
 def number(value: int) -> str:
-    """A whole number with its thousands apart: 16 384."""
-    return f"{value:,}".replace(",", THIN)
-
-
-def apart(text: str) -> str:
-    """A text in which numbers have their thousands apart as they have in the window, not by commas."""
-    return _THOUSANDS.sub(THIN, text)
+    """A whole number with its thousands apart: `16,384`."""
+    return grouped(value)
 
 
 def mib(value: int) -> str:

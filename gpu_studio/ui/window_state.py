@@ -12,7 +12,7 @@ from gpu_studio.ui.models.runs.run_permissions import OF_RUNS, why_not
 from gpu_studio.ui.settings import PLAN_TAB
 from gpu_studio.ui.theme.states import LIVE
 from gpu_studio.ui.train_state import NO_RUN, follow_train_page
-from gpu_studio.ui.units import duration, plural
+from gpu_studio.ui.units import duration, number, plural
 from gpu_studio.ui.widgets.notice import Tone
 
 if TYPE_CHECKING:
@@ -189,4 +189,4 @@ def in_a_line(name: str, history: History) -> str:
     if history.epochs_total is None:
         return f"{name} · {history.state}"
     paused = " · paused" if history.state == "paused" else ""
-    return f"{name} · epoch {max(1, history.epoch)} of {history.epochs_total}{paused}"
+    return f"{name} · epoch {number(max(1, history.epoch))} of {number(history.epochs_total)}{paused}"

@@ -69,7 +69,7 @@ def test_that_a_plan_can_be_held_against_another_machine(gpu_studio, plan_file, 
     assert gpu_studio("check", plan_file, *carve).code == 2
     answer = gpu_studio("check", plan_file, *carve, "--machine", described)
     assert answer.code == 0
-    assert "1024 MiB" in answer.out
+    assert "1,024 MiB" in answer.out
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"cards": 3}'])

@@ -27,11 +27,12 @@ ROOMS: Mapping[str, frozenset[str]] = {
     "regular_files": frozenset(),
     "csv_text": frozenset(),
     "user_paths": frozenset(),
+    "thousands": frozenset(),
     "__init__": frozenset(),
 }
 # What every room may use: the version, the place of the bundled files, how to start a process of ours, Ctrl+C, what a
 # folder of images is, how a file is written that a person asked for, how one is opened that anybody may have put there,
-# a line of CSV, and what `~` means.
+# a line of CSV, what `~` means, and how a large number is written.
 COMMON = frozenset(
     {
         "__init__",
@@ -43,6 +44,7 @@ COMMON = frozenset(
         "regular_files",
         "csv_text",
         "user_paths",
+        "thousands",
     }
 )
 # What the run directory holds, and nothing of those who start, follow or list runs.

@@ -101,7 +101,7 @@ def test_that_what_the_data_hold_is_told_and_changes_with_the_batch(tab, held) -
     reader = Told()
     tab.set_facts(reader)
     reader.tell(KNOWN)
-    assert "1\u2009000 training · 100 validation · 50 test" in tab.lines.text
+    assert "1,000 training · 100 validation · 50 test" in tab.lines.text
     assert "32 batches of 32 samples, the last of 8" in tab.lines.text
     assert "✔ Shapes in fit: the model takes 28 × 28 × 1." in tab.lines.text
     assert "✔ Shapes out fit: the model gives 10, for 10 classes." in tab.lines.text

@@ -90,8 +90,8 @@ def test_that_logical_cpus_are_shown_and_cut_but_not_dragged(opened) -> None:
 
 def test_that_what_others_use_and_the_driver_keeps_is_said(opened) -> None:
     bench = opened(TWO_CARDS)
-    assert view(bench, "GPU:1")._note.text() == "▨ driver 300 MiB, other programs now 1\u2009024 MiB"
-    assert view(bench, "GPU:1").bar.accessibleDescription().startswith("in use now 1\u2009324 MiB")
+    assert view(bench, "GPU:1")._note.text() == "▨ driver 300 MiB, other programs now 1,024 MiB"
+    assert view(bench, "GPU:1").bar.accessibleDescription().startswith("in use now 1,324 MiB")
 
 
 def test_that_an_error_stands_under_the_card_that_it_is_of(opened) -> None:
@@ -111,7 +111,7 @@ def test_that_what_may_fail_is_said_and_is_no_error(opened) -> None:
     assert "in use by other programs" in view(bench, "GPU:1")._problem.text
     assert view(bench, "GPU:1").choice.currentText() == "1 slice"
     bench.document.replace(replace(bench.plan, devices=Devices(carve=(Carve("GPU:1", (23_000,)),))), "less")
-    assert view(bench, "GPU:1")._problem.text.startswith("CUDA itself needs about 1\u2009024 MiB")
+    assert view(bench, "GPU:1")._problem.text.startswith("CUDA itself needs about 1,024 MiB")
 
 
 def test_that_a_card_with_instances_of_its_own_is_carved_as_any_other(opened) -> None:

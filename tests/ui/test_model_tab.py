@@ -133,8 +133,8 @@ def test_that_the_layers_are_listed_with_what_each_costs_and_all_together(tab, h
     reader = Told()
     tab.set_facts(reader)
     reader.tell(KNOWN)
-    assert cells(tab)[1] == ["dense", "Dense", "256", "200\u2009960", "785 KiB", "401 k"]
-    assert tab.totals.text() == totals(GRAPH) == "203\u2009530 parameters · 795 KiB · 407 kFLOP a sample"
+    assert cells(tab)[1] == ["dense", "Dense", "256", "200,960", "785 KiB", "401 k"]
+    assert tab.totals.text() == totals(GRAPH) == "203,530 parameters · 795 KiB · 407 kFLOP a sample"
     assert tab.bar.isHidden()
     assert tab.table.isVisible()
 

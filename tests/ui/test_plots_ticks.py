@@ -66,7 +66,7 @@ def test_that_a_range_of_one_value_gets_some_height(value):
 def test_that_logarithmic_ticks_lie_in_the_range_at_their_logarithms(low, span, count):
     for height, text in ticks.log_ticks(low, low + span, count):
         assert low - 1e-6 <= height <= low + span + 1e-6
-        assert float(text.replace(ticks.THIN, "")) == pytest.approx(10**height, rel=0.2, abs=1e-12)
+        assert float(text.replace(",", "")) == pytest.approx(10**height, rel=0.2, abs=1e-12)
 
 
 def test_that_logarithmic_ticks_are_ones_twos_and_fives_where_there_is_room():
@@ -76,7 +76,7 @@ def test_that_logarithmic_ticks_are_ones_twos_and_fives_where_there_is_room():
 
 def test_that_bytes_are_named_in_one_binary_unit():
     assert [text for _, text in ticks.binary_ticks(0, 1024 * MIB, 4)] == [
-        "0 MiB", "256 MiB", "512 MiB", "768 MiB", f"1{ticks.THIN}024 MiB",
+        "0 MiB", "256 MiB", "512 MiB", "768 MiB", "1,024 MiB",
     ]  # fmt: skip
     assert ticks.binary_ticks(0, 16 * 1024 * MIB, 4)[1] == (4 * 1024 * MIB, "4 GiB")
     assert [text for _, text in ticks.binary_ticks(0, 2 * MIB, 4)] == [

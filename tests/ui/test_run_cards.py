@@ -161,7 +161,7 @@ def test_that_a_card_that_would_press_the_slices_flat_is_told_in_words_until_it_
     drawing = memory_drawing(history, record)
     assert [line.name for line in drawing.lines] == ["GPU:0", "GPU:1"]
     assert (drawing.cards, drawing.cards_shown) == ("card", False)
-    assert drawing.caption[0].endswith(" · card 1\u2009000 MiB, above the view")
+    assert drawing.caption[0].endswith(" · card 1,000 MiB, above the view")
     assert len(memory_drawing(history, record, wanted=True).lines) == 3
     assert "above" not in memory_drawing(history, record, wanted=False).caption[0]
 
@@ -226,7 +226,7 @@ def test_that_without_cards_the_host_is_shown(runs_dir, record):
     assert [entry.value for entry in figure_drawing(history, record, "utilisation").entries] == ["60 %"]
     table = device_table(history, record, None)
     assert table.heads == (("in use", "MiB"), ("whole", "MiB"), ("busy", "%"))
-    assert table.rows[-1][0::2] == ("host", "5\u2009000")
+    assert table.rows[-1][0::2] == ("host", "5,000")
     assert table.column("busy") == {"CPU:0": "–", "CPU:1": "–", "host": "60"}
 
 
@@ -236,7 +236,7 @@ def test_that_the_table_tells_each_device_and_its_card_at_the_moment_asked_for(r
     table = device_table(history, record, history.last_time - history.started.time)
     assert table.heads == (("in use", "MiB"), ("card", "MiB"), ("busy", "%"), ("power", "W"))
     assert table.column("busy") == {"GPU:0": "70", "GPU:1": "79"}
-    assert table.column("card")["GPU:0"] == "1\u2009500"
+    assert table.column("card")["GPU:0"] == "1,500"
     current = history.memory["GPU:1"].current
     assert table.column("in use")["GPU:1"] == f"{current[-1] / MIB:.0f}"
     early = device_table(history, record, 1.5)

@@ -36,7 +36,7 @@ def test_that_the_layers_the_data_and_the_curve_are_those_of_the_real_model(qtbo
         reader.close()
     assert reader.error == ""
     assert card.model_detail.text() == "28 × 28 × 1 → 256 → 256 → 256 → 10"
-    assert model.totals.text().startswith("335\u2009114 parameters · 1.3 MiB · 67")
+    assert model.totals.text().startswith("335,114 parameters · 1.3 MiB · 67")
     assert [row.kind for row in model.layers.rows if row.parameters] == ["Dense"] * 4
     assert "15 batches of 100 samples, the last of 55" in data.lines.text
     assert data.lines.text.count("✔") == 2

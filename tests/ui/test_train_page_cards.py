@@ -162,7 +162,7 @@ def test_that_what_is_recorded_after_the_last_event_is_drawn_too(qtbot, show, pa
     append(live_run, fast(EIGHT, time.time() + 1, 4))
     qtbot.waitUntil(lambda: page.live_run.record.over)
     assert plot._curves[f"{TURNED[0].card} memory"]._times[-1] == page.live_run.record.figures.last
-    assert told_of(page, "card")["GPU:0"] == "1\u2009704"
+    assert told_of(page, "card")["GPU:0"] == "1,704"
 
 
 def test_that_without_cards_the_host_is_there_to_see(show, page, runs_dir):
@@ -211,7 +211,7 @@ def test_that_the_host_s_newest_figure_is_told_in_a_paused_run_too(qtbot, show, 
     held = lock.take(run.lock_file)
     show(run)
     append(run, host(time.time() + 1, 900))
-    qtbot.waitUntil(lambda: told_of(page, "whole")["host"] == "5\u2009900")
+    qtbot.waitUntil(lambda: told_of(page, "whole")["host"] == "5,900")
     held.release()
 
 

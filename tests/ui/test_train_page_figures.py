@@ -20,7 +20,6 @@ from gpu_studio.ui.models.train.outcome import outcome
 from gpu_studio.ui.models.train.readout import readout
 from gpu_studio.ui.models.train.run_log import RunLog
 from gpu_studio.ui.pages.train.memory_lines import caption, limits
-from gpu_studio.ui.units import THIN
 
 
 def told(run):
@@ -53,7 +52,7 @@ def test_that_a_written_loss_is_the_loss_to_four_digits(number):
     ("count", "text"),
     [
         (0, "0 B"), (900, "900 B"), (2048, "2 KiB"), (int(1.4 * MIB), "1.4 MiB"), (611 * MIB, "611 MiB"),
-        (1024 * MIB, f"1{THIN}024 MiB"), (12 * 1024 * MIB, "12.0 GiB"),
+        (1024 * MIB, "1,024 MiB"), (12 * 1024 * MIB, "12.0 GiB"),
     ],
 )  # fmt: skip
 def test_that_bytes_are_written_in_binary_units(count, text):
@@ -68,7 +67,7 @@ def test_that_short_times_carry_their_unit(seconds, text):
 
 
 def test_that_a_rate_is_rounded_to_what_can_be_read():
-    assert figures.whole(38412.7) == f"38{THIN}400"
+    assert figures.whole(38412.7) == "38,400"
     assert figures.whole(4.26) == "4.3"
     assert figures.rate(0.00082) == "0.00082"
     assert figures.percent(0.031) == "3 %"
@@ -86,7 +85,7 @@ def test_that_a_live_run_is_told_by_place_speed_and_time_left(runs_dir):
     history = History()
     history.apply_all(events_of(make_run(runs_dir, Script(trained=20.5))))
     line = headline(history, "about 20 s")
-    assert line.startswith(f"epoch 21 of 30 · step 4{THIN}100 · 26{THIN}1")
+    assert line.startswith("epoch 21 of 30 · step 4,100 · 26,1")
     assert line.endswith(" · about 20 s left")
     assert headline(history).endswith(" · time left –")
     assert "step" not in headline(history, short=True)
@@ -148,7 +147,7 @@ def test_that_each_device_is_told_against_its_limit_in_the_order_of_the_devices(
     assert [device.name for device in devices] == ["GPU:0", "GPU:1", "GPU:2", "GPU:3"]
     assert [device.place for device in devices] == [0, 1, 2, 3]
     assert all(0 < device.share < device.peak_share <= 1 for device in devices)
-    assert devices[0].caption.endswith(f"of 1{THIN}024 MiB")
+    assert devices[0].caption.endswith("of 1,024 MiB")
     assert "allocator" in devices[0].text
     assert [limit.value for limit in limits(devices)] == [1024 * MIB]
     assert caption(devices)[0] == "in use by TensorFlow's allocator · line: limit"
@@ -243,7 +242,7 @@ def test_that_the_log_tells_what_happened_and_not_every_step():
         events.Finished(reason="completed", seconds=1.0, epoch=1, step=1, metrics={"test_loss": 0.5}),
     ) == [
         ("info", "epoch 20 loss 0.09140 val_loss not a number"),
-        ("info", f"checkpoint best, after epoch 20, at step 4{THIN}000 (1.4 MiB, 11 ms)"),
+        ("info", "checkpoint best, after epoch 20, at step 4,000 (1.4 MiB, 11 ms)"),
         ("info", "paused"),
         ("warning", "The disk is slow. Use another."),
         ("error", "GPU:2 is gone."),
@@ -255,4 +254,4 @@ def test_that_the_log_begins_with_where_what_and_on_which_devices(runs_dir):
     told_of = lines_of(*list(events_of(make_run(runs_dir, Script(trained=0.1))))[:3])
     assert told_of[0] == ("info", "started as process 1 on here")
     assert told_of[1] == ("info", "TensorFlow 2.21: mirrored on GPU:0, GPU:1, GPU:2, GPU:3, all-reduce ring")
-    assert told_of[2][1].startswith(f"mlp, 335{THIN}114 parameters; digits, 51{THIN}200 samples")
+    assert told_of[2][1].startswith("mlp, 335,114 parameters; digits, 51,200 samples")

@@ -50,8 +50,8 @@ def test_that_the_plan_is_told_in_words_until_the_facts_are_there(card, held) ->
     assert card.figures.text == "Starting TensorFlow…"
     reader.tell(KNOWN)
     assert card.model_detail.text() == "28 × 28 × 1 → 256 → 10"
-    assert card.data_detail.text() == "1\u2009150 samples, 28 × 28 × 1"
-    assert card.figures.text == "203\u2009530 parameters · 795 KiB · 407 kFLOP a sample"
+    assert card.data_detail.text() == "1,150 samples, 28 × 28 × 1"
+    assert card.figures.text == "203,530 parameters · 795 KiB · 407 kFLOP a sample"
 
 
 def test_that_what_went_wrong_is_told_with_a_sign(card, held) -> None:

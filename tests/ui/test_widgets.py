@@ -160,7 +160,7 @@ def test_that_a_figure_without_room_is_left_out_and_not_cut(qapp) -> None:
     metrics = QFontMetrics(font("mono"))
     assert fitting("GPU:3", metrics, 100) == "GPU:3"
     assert fitting("GPU:3", metrics, 12) == "3"
-    assert fitting("16 384 MiB", metrics, 20) == ""
+    assert fitting("16,384 MiB", metrics, 20) == ""
 
 
 def test_that_the_status_line_shows_the_run_and_its_state(qtbot, theme: ThemeManager) -> None:
@@ -178,7 +178,7 @@ def test_that_the_status_line_shows_the_run_and_its_state(qtbot, theme: ThemeMan
     ("text", "wanted"),
     [
         (mib(812), "812 MiB"),
-        (mib(6400), "6\u2009400 MiB"),
+        (mib(6400), "6,400 MiB"),
         (mib(81_559), "79.6 GiB"),
         (used_of(512, 24_576), "0.5 / 24.0 GiB"),
         (used_of(None, None), "not known"),
@@ -187,7 +187,7 @@ def test_that_the_status_line_shows_the_run_and_its_state(qtbot, theme: ThemeMan
         (duration(362), "6 min 02 s"),
         (duration(11_100), "3 h 05 min"),
         (plural(1, "core"), "1 core"),
-        (plural(2048, "sample"), "2\u2009048 samples"),
+        (plural(2048, "sample"), "2,048 samples"),
         (sentence("no driver (yet)"), "No driver (yet)."),
         (sentence("Why?"), "Why?"),
         (sentence("images/circles holds no images"), "images/circles holds no images."),

@@ -14,13 +14,13 @@ from gpu_studio.runs.reading.placement_words import (
     asked_in_words,
     choice,
     edge_in_words,
-    grouped,
     headline,
     misplaced_in_words,
     ran_in_words,
 )
 from gpu_studio.runs.reading.placements import Judgement, LayerRow, Misplaced, PassRow, judged
 from gpu_studio.runs.wording import size
+from gpu_studio.thousands import grouped
 
 _HEADINGS = ("LAYER", "ASKED", "FORWARD", "BACKWARD", "UPDATE")
 _CROSSING_HEADINGS = ("CROSSES", "FROM → TO", "PASS", "TENSORS", "A STEP")

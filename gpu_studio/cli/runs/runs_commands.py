@@ -75,7 +75,7 @@ def _list(chosen: argparse.Namespace) -> int:
 
 def _row(summary: Summary, labels: Labels) -> tuple[str, ...]:
     best = f"{summary.best.metric} {metric(summary.best.value)}" if summary.best else ""
-    epochs = f"{summary.epoch}/{summary.epochs_total}" if summary.epochs_total else ""
+    epochs = f"{summary.epoch:,}/{summary.epochs_total:,}" if summary.epochs_total else ""
     name = labels.name or summary.plan
     return str(summary.number or ""), summary.id, summary.standing, epochs, best, duration(summary.seconds), name
 

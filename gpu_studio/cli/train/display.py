@@ -11,6 +11,7 @@ from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.memory import MemorySeries
 from gpu_studio.runs.reading.settled_eta import SettledEta
 from gpu_studio.runs.wording import UNKNOWN, metric, rate, share, size
+from gpu_studio.thousands import grouped
 
 _BAR_WIDTH = 40
 _COUNTED = {"allocator": "", "host": " (all logical CPUs)", "variables": " (variables)"}
@@ -30,7 +31,8 @@ class Display:
 
 def _progress(history: History, left: str) -> Table:
     table = Table.grid(padding=(0, 2))
-    epoch = f"epoch {history.epoch}/{history.epochs_total or UNKNOWN}"
+    epochs = grouped(history.epochs_total) if history.epochs_total else UNKNOWN
+    epoch = f"epoch {grouped(history.epoch)}/{epochs}"
     table.add_row(epoch, _bar(history.epoch_progress), share(history.epoch_progress), "")
     told = "" if left == UNKNOWN or history.state == "stopping" else f"{left} left"
     table.add_row(history.state, _bar(history.progress), share(history.progress), told)

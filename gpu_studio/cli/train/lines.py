@@ -8,7 +8,8 @@ from gpu_studio.runs import events
 from gpu_studio.runs.events import AnyEvent
 from gpu_studio.runs.failures.diagnosis import Explanation
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.wording import duration, metric, rate
+from gpu_studio.runs.wording import duration, metric, plural, rate
+from gpu_studio.thousands import grouped
 
 
 def lines_of(event: AnyEvent, history: History) -> Iterator[str]:
@@ -48,7 +49,7 @@ def metrics_in_words(metrics: dict[str, float | None]) -> str:
 
 
 def _started(event: events.Started) -> str:
-    resumed = f", resumed from {event.resumed_from} at step {event.from_step}" if event.resumed_from else ""
+    resumed = f", resumed from {event.resumed_from} at step {grouped(event.from_step)}" if event.resumed_from else ""
     return f"{event.plan}: run {event.run}{resumed}"
 
 
@@ -60,16 +61,16 @@ def _devices(event: events.Devices) -> str:
 
 
 def _model(event: events.Model) -> str:
-    return (
-        f"{event.name}, {event.parameters:,} parameters; {event.data}, {event.train_samples:,} samples; "
-        f"{event.epochs} × {event.steps_per_epoch} steps of {event.global_batch}"
-    )
+    model = f"{event.name}, {plural(event.parameters, 'parameter')}"
+    data = f"{event.data}, {plural(event.train_samples, 'sample')}"
+    steps = f"{grouped(event.epochs)} × {grouped(event.steps_per_epoch)} steps of {grouped(event.global_batch)}"
+    return "; ".join((model, data, steps))
 
 
 def _epoch(event: events.Epoch, history: History) -> str:
-    total = f"/{history.epochs_total}" if history.epochs_total else ""
+    total = f"/{grouped(history.epochs_total)}" if history.epochs_total else ""
     pace = f"{duration(event.seconds)}  {rate(event.samples_per_second)}"
-    return f"epoch {event.epoch}{total}  {metrics_in_words(event.metrics)}  {pace}"
+    return f"epoch {grouped(event.epoch)}{total}  {metrics_in_words(event.metrics)}  {pace}"
 
 
 def _finished(event: events.Finished, reached: str) -> str:

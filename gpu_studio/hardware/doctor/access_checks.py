@@ -52,7 +52,7 @@ def shared_memory(facts: Facts) -> Finding | None:
         return None
     if system.shared_mib >= LITTLE_SHARED_MIB:
         return None
-    found = f"/dev/shm has {system.shared_mib} MiB, through which NCCL passes data between cards: it may need more."  # noqa: S108
+    found = f"/dev/shm has {system.shared_mib:,} MiB, through which NCCL passes data between cards: it may need more."  # noqa: S108
     return Finding("shared_memory", "warning", "Shared memory", found, ("docker run --shm-size=1g …",))
 
 

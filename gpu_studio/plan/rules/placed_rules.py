@@ -43,7 +43,8 @@ def micro_batches(plan: Plan) -> Iterator[Problem]:
     """Every micro-batch has a sample."""
     part, batch = _chosen(plan), plan.training.batch_size
     if part and 1 <= batch < part.micro_batches:
-        advice = f"a batch of {batch} samples has at most {batch} parts: give {batch} or less, or a larger batch_size"
+        most = f"a batch of {batch:,} samples has at most {batch:,} parts"
+        advice = f"{most}: give {batch} or less, or a larger batch_size"
         yield Problem(f"{PART}.micro_batches", str(part.micro_batches), advice)
 
 

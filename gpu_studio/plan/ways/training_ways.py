@@ -19,7 +19,7 @@ from gpu_studio.plan.ways.place import index_in, leave_out, left, put, without
 def batch(_problem: Problem, plan: Plan, machine: Machine) -> Iterator[Mend]:
     """A sample for each replica."""
     count = max(1, replica_count(plan, machine))
-    yield changing(f"Use {count}", "training", batch_size=count)
+    yield changing(f"Use {count:,}", "training", batch_size=count)
 
 
 def optimizer_option(problem: Problem, plan: Plan, _machine: Machine) -> Iterator[Mend]:

@@ -176,7 +176,7 @@ def _go_on(run: RunDirectory) -> tuple[str, ...]:
     saved = checkpoints(run)
     if not saved:
         return ("It had written no checkpoint: train its plan again.",)
-    return (f"Resume from the checkpoint of step {saved[-1].step}, with: gpu-studio resume {run.id}",)
+    return (f"Resume from the checkpoint of step {saved[-1].step:,}, with: gpu-studio resume {run.id}",)
 
 
 def _end_of_log(run: RunDirectory) -> str:

@@ -55,7 +55,7 @@ def _against_want_of_memory(
     plan: Plan, device: str | None, logical: Sequence[LogicalDevice], memory: Sequence[DeviceMemory]
 ) -> Iterator[Mend]:
     batch = plan.training.batch_size // 2
-    yield Mend(text=f"Halve the batch: {batch}", field="training.batch_size", value=batch)
+    yield Mend(text=f"Halve the batch: {batch:,}", field="training.batch_size", value=batch)
     placed = plan.distribution.placed
     if plan.distribution.strategy == "placed" and placed is not None:
         twice = placed.micro_batches * 2

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from gpu_studio.plan.problems import listed
 from gpu_studio.runs.events import Crossing
 from gpu_studio.runs.reading.placements import JOIN, Judgement, LayerRow, Misplaced, PassRow
+from gpu_studio.runs.wording import plural
+from gpu_studio.thousands import grouped
 
-Number = Callable[[int], str]
 NONE: Final = "–"
 NAMED: Final = 3
 """So many names are written out; of more only how many they are."""
 
 
-def grouped(count: int) -> str:
-    """A whole number with its thousands apart, as in `1,318`."""
-    return f"{count:,}"
-
-
-def headline(found: Judgement, number: Number = grouped) -> str:
-    """In a sentence or two whether the layers ran where they were put; `number` writes a count."""
-    return _mismatch(found, number) if found.wrong else _agreement(found, number)
+def headline(found: Judgement) -> str:
+    """In a sentence or two whether the layers ran where they were put."""
+    return _mismatch(found) if found.wrong else _agreement(found)
 
 
 def choice(found: Judgement) -> str:
@@ -44,14 +40,14 @@ def ran_in_words(row: PassRow) -> str:
     return ", ".join(f"{device} {grouped(count)}" for device, count in row.ran) or NONE
 
 
-def misplaced_in_words(each: Misplaced, number: Number = grouped) -> str:
+def misplaced_in_words(each: Misplaced) -> str:
     """What is not where it was asked to be, in a sentence."""
     asked = listed(each.asked, "or") or "any device that was asked for"
     if not each.operations:
         return f"The {each.way} of {each.layer} did nothing on {asked}, where a part of it was put."
     part = f", part {int(each.part) + 1}," if each.part.isdecimal() else ""
     part = ", where its parts are joined," if each.part == JOIN else part
-    done = _counted(each.operations, "operation", number)
+    done = plural(each.operations, "operation")
     ran = "was" if each.operations == 1 else "were"
     return f"{done} of the {each.way} of {each.layer}{part} {ran} executed on {each.device}, and not on {asked}."
 
@@ -63,35 +59,31 @@ def edge_in_words(each: Crossing) -> str:
     return f"{each.source or 'data or loss'} → {each.target or 'loss or counters'}"
 
 
-def _agreement(found: Judgement, number: Number) -> str:
-    counted = _counted(found.operations, "operation", number)
+def _agreement(found: Judgement) -> str:
+    counted = plural(found.operations, "operation")
     busy = [layer for layer in found.layers if layer.operations]
     if not busy:
         return "TensorFlow executed no operation of any layer."
     if not all(layer.asked for layer in busy):
         return f"The run does not tell where its layers were put: {counted}."
     if len(busy) < len(found.layers):
-        share = f"{number(len(busy))} of {number(len(found.layers))}"
+        share = f"{grouped(len(busy))} of {grouped(len(found.layers))}"
         return f"All layers that compute, {share}, ran where they were put: {counted}."
     if len(busy) == 1:
         return f"The layer {busy[0].layer} ran where it was put: {counted}."
-    return f"All {number(len(busy))} layers ran where they were put: {counted}."
+    return f"All {grouped(len(busy))} layers ran where they were put: {counted}."
 
 
-def _mismatch(found: Judgement, number: Number) -> str:
+def _mismatch(found: Judgement) -> str:
     strayed = [each for each in found.wrong if each.operations]
-    said = [misplaced_in_words(each, number) for each in found.wrong if not each.operations]
+    said = [misplaced_in_words(each) for each in found.wrong if not each.operations]
     if strayed:
         layers = list(dict.fromkeys(each.layer for each in strayed))
-        count = number(sum(each.operations for each in strayed))
-        whole = _counted(found.operations, "operation", number)
+        count = grouped(sum(each.operations for each in strayed))
+        whole = plural(found.operations, "operation")
         said.insert(0, f"{count} of {whole} ran on another device than asked: those of {_some(layers)}.")
-    more = f" And {number(len(said) - NAMED)} more." if len(said) > NAMED else ""
+    more = f" And {grouped(len(said) - NAMED)} more." if len(said) > NAMED else ""
     return " ".join(said[:NAMED]) + more
-
-
-def _counted(count: int, word: str, number: Number) -> str:
-    return f"{number(count)} {word}" if count == 1 else f"{number(count)} {word}s"
 
 
 def _some(names: Sequence[str]) -> str:

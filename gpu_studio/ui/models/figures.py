@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from datetime import datetime
 
-from gpu_studio.ui.units import THIN
+from gpu_studio.thousands import grouped
 
 UNITS = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 NOT_A_NUMBER = "not a number"
@@ -28,10 +28,10 @@ def rate(number: float) -> str:
 
 
 def whole(number: float) -> str:
-    """A count or a rate a second, rounded to three digits where it is large, its thousands apart: `38 400`."""
+    """A count or a rate a second, rounded to three digits where it is large, its thousands apart: `38,400`."""
     if number >= 1000:
         number = round(number, 2 - math.floor(math.log10(number)))
-    return f"{number:,.0f}".replace(",", THIN) if number >= 10 else f"{number:.2g}"
+    return grouped(float(number)) if number >= 10 else f"{number:.2g}"
 
 
 def milliseconds(seconds: float) -> str:
@@ -52,7 +52,7 @@ def size(count: int, unit: str = "") -> str:
     name = unit or size_unit(count)
     amount = count / UNITS[name]
     digits = 1 if name == "GiB" or (name == "MiB" and amount < 10 and amount != int(amount)) else 0
-    number = f"{amount:,.{digits}f}".replace(",", THIN)
+    number = grouped(float(amount), digits)
     return number if unit else f"{number} {name}"
 
 
@@ -83,4 +83,4 @@ def metric_label(name: str, among: Iterable[str] = ()) -> str:
 
 def count(number: float) -> str:
     """A whole number, its thousands apart."""
-    return f"{number:,.0f}".replace(",", THIN)
+    return grouped(float(number))

@@ -90,7 +90,7 @@ class DeviceMeter(QWidget):
         if self._form != "line":
             return QRectF(0, name.bottom() + _GAP / 2, self.width(), BAR)
         left = _NAME_LEFT + QFontMetrics(font("mono")).horizontalAdvance("GPU:00") + _BESIDE
-        right = self.width() - QFontMetrics(font("text")).horizontalAdvance("9 999 MiB") - _BESIDE
+        right = self.width() - QFontMetrics(font("text")).horizontalAdvance("9,999 MiB") - _BESIDE
         return QRectF(left, name.center().y() - BAR / 2, max(right - left, 0), BAR)
 
     def _paint_name(self, painter: QPainter, room: QRectF) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QLocale, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QWheelEvent
 from PySide6.QtWidgets import QSpinBox, QWidget
 
@@ -24,6 +24,8 @@ class MemoryField(QSpinBox):
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setSuffix(" MiB")
+        self.setLocale(QLocale.c())  # commas between thousands, whatever the system's language writes
+        self.setGroupSeparatorShown(True)
         self.setSingleStep(STEP_MIB)
         self.setRange(1, MOST_MIB)
         self.setAccessibleName(name)

@@ -35,7 +35,7 @@ def test_that_peaks_stand_beside_what_was_predicted_where_something_was(figures)
     memory = told(figures)["Peak memory"]
     assert memory["GPU:0"].split(", ")[1].startswith("500 MiB predicted (+1")
     assert "predicted" not in memory["GPU:1"]
-    assert memory["GPU:1"].endswith("limit 1\u2009024 MiB")
+    assert memory["GPU:1"].endswith("limit 1,024 MiB")
 
 
 def test_that_the_variables_of_a_logical_cpu_are_not_held_against_a_whole_step(figures) -> None:

@@ -70,7 +70,7 @@ def _failure(run: RunFigures) -> Markup | None:
 
 def _tiles(run: RunFigures) -> Iterator[Tile]:
     if run.best:
-        yield Tile("best", metric(run.best.value), f"{run.best.metric.replace('_', ' ')}, epoch {run.best.epoch}")
+        yield Tile("best", metric(run.best.value), f"{run.best.metric.replace('_', ' ')}, epoch {run.best.epoch:,}")
     yield Tile("time", duration(run.summary.seconds))
     yield Tile("throughput", rate(run.samples_per_second).removesuffix(" samples/s"), "samples a second")
     predicted = run.prediction.step_seconds

@@ -12,6 +12,7 @@ from gpu_studio.plan.reading import Reader
 from gpu_studio.plan.values import Options
 from gpu_studio.plan.writing import inline
 
+_GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
 HOW_TO_WRITE = 'Write it as in a plan file: 0.9, 5, true, "a text", [1, 2] or { key = 1 }.'
 
 
@@ -32,9 +33,13 @@ def read_toml(text: str) -> Any:
 
 
 def read_whole(text: str) -> int:
-    """A whole number; spaces and thin spaces between its digits do not matter. Raises ValueError with what to write."""
+    """A whole number; spaces between its digits, and commas between thousands, do not matter.
+
+    Raises ValueError with what to write.
+    """
+    bare = re.sub(r"\s", "", text)
     try:
-        return int(re.sub(r"\s", "", text))
+        return int(bare.replace(",", "") if _GROUPED.fullmatch(bare) else bare)
     except ValueError:
         raise ValueError("Give a whole number.") from None
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from gpu_studio.runs.results.comparison import Row
-from gpu_studio.ui.units import apart
 
 Index = QModelIndex | QPersistentModelIndex
 IS_FIELD_ROLE = Qt.ItemDataRole.UserRole + 1
@@ -36,8 +34,7 @@ class ComparisonModel(QAbstractTableModel):
 
     def show(self, names: Sequence[str], colours: Sequence[int], plans: Sequence[Row], results: Sequence[Row]) -> None:
         """Show runs of these names, whose colours have these numbers: the plans first, then what came of them."""
-        figures = (replace(row, label=apart(row.label), texts=tuple(map(apart, row.texts))) for row in results)
-        rows = (*((row, True) for row in plans), *((row, False) for row in figures))
+        rows = (*((row, True) for row in plans), *((row, False) for row in results))
         if (tuple(names), tuple(colours), rows) == (self._names, self._colours, self._rows):
             return
         self.beginResetModel()

@@ -12,7 +12,7 @@ from gpu_studio.runs.naming import title_of
 from gpu_studio.runs.reading.early_events import first_of
 from gpu_studio.runs.reading.reached import reached
 from gpu_studio.runs.state import terminal_event
-from gpu_studio.ui.units import apart, duration
+from gpu_studio.ui.units import duration
 
 LONGEST = 240
 MOST_METRICS = 2
@@ -43,7 +43,7 @@ def _told(run: RunDirectory) -> tuple[str, str]:
     name, end = title_of(run), terminal_event(run)
     if isinstance(end, Finished):
         figures = [f"{_plain(key)} {value:.4g}" for key, value in end.metrics.items() if value is not None]
-        words = [apart(_reached(run, end)), f"took {duration(end.seconds)}", *figures[:MOST_METRICS]]
+        words = [_reached(run, end), f"took {duration(end.seconds)}", *figures[:MOST_METRICS]]
         return f"{name} {'was stopped' if end.state == 'stopped' else 'has finished'}", " · ".join(words)
     if isinstance(end, Failed):
         return f"{name} has failed", end.message[:LONGEST]

@@ -12,7 +12,7 @@ from gpu_studio.runs.results.training_parts import ONE_DEVICE, steps_in_words
 from gpu_studio.runs.wording import UNKNOWN
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.figures import metric_label
-from gpu_studio.ui.units import MINUS, apart, duration, plural
+from gpu_studio.ui.units import MINUS, duration, plural
 
 _FEW_CHECKPOINTS = 5
 _BESIDE_TRAINING = ("starting", "paused", "stopping")
@@ -37,14 +37,15 @@ def summary_groups(run: RunFigures) -> tuple[Group, ...]:
         ("Checkpoints", _checkpoints(run)),
         ("Environment", run.environment.items()),
     )
-    groups = ((title, tuple((apart(name), apart(text)) for name, text in pairs)) for title, pairs in made)
+    groups = ((title, tuple(pairs)) for title, pairs in made)
     return tuple(Group(title, rows) for title, rows in groups if rows)
 
 
 def _result(run: RunFigures) -> Iterator[Pair]:
     summary = run.summary
     if run.best is not None:
-        yield f"best {metric_label(run.best.metric)}", f"{wording.metric(run.best.value)} in epoch {run.best.epoch}"
+        when = f"in epoch {figures.count(run.best.epoch)}"
+        yield f"best {metric_label(run.best.metric)}", f"{wording.metric(run.best.value)} {when}"
     yield from ((metric_words(name, run.metrics), wording.metric(value)) for name, value in run.metrics.items())
     total = f" of {figures.count(summary.steps_total)}" if summary.steps_total else ""
     yield "steps", f"{figures.count(summary.step)}{total}"
@@ -144,6 +145,6 @@ def _checkpoints(run: RunFigures) -> Iterator[Pair]:
     newest = sorted(run.checkpoints, key=lambda saved: saved.step, reverse=True)
     for saved in newest[:_FEW_CHECKPOINTS]:
         value = f", {saved.monitor} {wording.metric(saved.value)}" if saved.value is not None else ""
-        yield saved.name, f"after epoch {saved.epoch}{value}{', best' if saved.best else ''}"
+        yield saved.name, f"after epoch {figures.count(saved.epoch)}{value}{', best' if saved.best else ''}"
     if len(newest) > _FEW_CHECKPOINTS:
         yield "and", plural(len(newest) - _FEW_CHECKPOINTS, "older one")

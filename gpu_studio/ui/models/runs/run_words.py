@@ -24,7 +24,7 @@ def best(row: RunRow) -> str:
 def best_of(row: RunRow) -> str:
     """What the best value is of, and when it was reached."""
     found = row.summary.best
-    return f"{found.metric}, epoch {found.epoch}" if found else "No epoch has ended"
+    return f"{found.metric}, epoch {figures.count(found.epoch)}" if found else "No epoch has ended"
 
 
 def peak(row: RunRow) -> str:

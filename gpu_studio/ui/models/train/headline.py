@@ -6,7 +6,7 @@ from gpu_studio.runs.events import Finished
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.wording import UNKNOWN
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.units import apart, duration
+from gpu_studio.ui.units import duration
 
 _SEPARATOR = " · "
 _TEST = "test_"
@@ -17,7 +17,7 @@ def headline(history: History, left: str = UNKNOWN, *, short: bool = False) -> s
     if history.finished is not None:
         return _finished(history, history.finished)
     if history.state in ("failed", "lost"):
-        return f"ended {apart(history.reached)}"
+        return f"ended {history.reached}"
     if history.model is None:
         return "starting TensorFlow…" if history.devices is None else "building the model…"
     return _SEPARATOR.join(filter(None, (_place(history, short=short), _speed(history), _left(history, left))))
@@ -41,7 +41,7 @@ def _left(history: History, left: str) -> str:
 
 
 def _finished(history: History, event: Finished) -> str:
-    reached = apart(history.reached)
+    reached = history.reached
     # That it is finished, or stopped, stands beside this already.
     how = {
         "completed": "",

@@ -16,7 +16,6 @@ from gpu_studio.runs.failures.failure_mends import offered
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.reached import reached
 from gpu_studio.ui.models.train.own_code_outcome import own_code
-from gpu_studio.ui.units import apart
 
 Tone = Literal["plain", "bad"]
 MOST_MENDS: Final = 4
@@ -58,7 +57,7 @@ def outcome(run: RunDirectory, history: History) -> Outcome | None:
     if not saved:
         return Outcome("The run was stopped and has no checkpoint.", ("Train its plan again.",), tone="plain")
     per_epoch = history.model.steps_per_epoch if history.model else None
-    when = apart(reached(saved[-1].step, per_epoch))
+    when = reached(saved[-1].step, per_epoch)
     return Outcome(f"The run was stopped. Its newest checkpoint was made {when}.", tone="plain", resumable=True)
 
 

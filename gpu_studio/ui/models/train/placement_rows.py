@@ -147,4 +147,4 @@ def _ran(done: PassRow) -> str:
 
 def _tip(row: LayerRow, column: int) -> str:
     wrong = row.wrong if column <= ASKED else row.passes[column - _FIRST_PASS].wrong
-    return "\n".join(misplaced_in_words(each, number) for each in wrong)
+    return "\n".join(misplaced_in_words(each) for each in wrong)

@@ -9,7 +9,7 @@ from gpu_studio.runs.events import ENDED, AnyEvent
 from gpu_studio.runs.reading.log_lines import Level, LogLine, LogLines
 from gpu_studio.runs.reading.reached import saved_at
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.units import apart, plural
+from gpu_studio.ui.units import number, plural
 
 _ENDS = {
     "completed": "finished",
@@ -68,8 +68,9 @@ def _told(event: AnyEvent) -> tuple[Level, str]:
 def _beginning(event: AnyEvent) -> str:
     match event:
         case events.Started():
-            resumed = f", resumed from {event.resumed_from} at step {event.from_step}" if event.resumed_from else ""
-            return f"started as process {event.pid} on {event.host}{resumed}"
+            begun = f"started as process {event.pid} on {event.host}"
+            resumed = f", resumed from {event.resumed_from} at step {number(event.from_step)}"
+            return f"{begun}{resumed}" if event.resumed_from else begun
         case events.Devices():
             reduced = f", all-reduce {event.all_reduce}" if event.all_reduce else ""
             on = ", ".join(event.replicas)
@@ -81,16 +82,16 @@ def _beginning(event: AnyEvent) -> str:
 
 
 def _epoch(event: events.Epoch) -> str:
-    return f"epoch {event.epoch} {_values(event.metrics)}"
+    return f"epoch {number(event.epoch)} {_values(event.metrics)}"
 
 
 def _values(metrics: dict[str, float | None]) -> str:
-    return " ".join(f"{name} {figures.value(number)}" for name, number in metrics.items())
+    return " ".join(f"{name} {figures.value(each)}" for name, each in metrics.items())
 
 
 def _checkpoint(event: events.Checkpoint) -> str:
     best = " best," if event.best else ""
     return (
-        f"checkpoint{best} {apart(saved_at(event.epoch, event.step))} "
+        f"checkpoint{best} {saved_at(event.epoch, event.step)} "
         f"({figures.size(event.bytes)}, {figures.milliseconds(event.seconds)})"
     )

@@ -17,7 +17,6 @@ from gpu_studio.ui.models.runs.run_row import RunRow
 from gpu_studio.ui.models.runs.run_summary import Group, summary_groups
 from gpu_studio.ui.theme.fonts import font
 from gpu_studio.ui.theme.tokens import GRID
-from gpu_studio.ui.units import THIN
 from gpu_studio.ui.widgets.button import ActionButton, Button
 from gpu_studio.ui.widgets.card import Card
 from gpu_studio.ui.widgets.labels import Elided, Label, Paragraph
@@ -105,7 +104,7 @@ class _Figures(QWidget):
         if not same:
             self._rebuild()
         for (name, text), value in zip(((n, t) for g in groups for n, t in g.rows), self._values, strict=True):
-            value.setText(_BEFORE_UNIT.sub(_UNBROKEN_SPACE, text.replace(THIN, _UNBROKEN)))
+            value.setText(_BEFORE_UNIT.sub(_UNBROKEN_SPACE, text))
             value.setAccessibleName(f"{name}: {text}")
 
     def _rebuild(self) -> None:

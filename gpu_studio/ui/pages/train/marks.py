@@ -13,7 +13,7 @@ from gpu_studio.runs.reading.reached import saved_at
 from gpu_studio.runs.results.run_cards import RunCard, run_cards
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.train.card_record import CardRecord
-from gpu_studio.ui.units import apart, duration
+from gpu_studio.ui.units import duration
 from gpu_studio.ui.widgets.plots.decimate import Array, Indices
 from gpu_studio.ui.widgets.plots.marks import MarkKind, Marks, Span
 
@@ -159,7 +159,7 @@ def _epoch_words(history: History) -> Callable[[int], str]:
     def words(number: int) -> str:
         row = history.epochs.rows[number]
         told = [f"{name} {figures.value(value)}" for name, value in row.metrics.items() if name in ("loss", "val_loss")]
-        return ", ".join((f"epoch {row.epoch} ends", *told)).replace("val_loss", "val loss")
+        return ", ".join((f"epoch {figures.count(row.epoch)} ends", *told)).replace("val_loss", "val loss")
 
     return words
 
@@ -169,12 +169,12 @@ def _rate_words(before: float, after: float) -> str:
 
 
 def _saved_words(saved: Checkpoint) -> str:
-    return f"checkpoint {apart(saved_at(saved.epoch, saved.step))}"
+    return f"checkpoint {saved_at(saved.epoch, saved.step)}"
 
 
 def _best_words(saved: Checkpoint) -> str:
     value = f": {figures.value(saved.value)}" if saved.value is not None else ""
-    return f"best checkpoint, {apart(saved_at(saved.epoch, saved.step))}{value}"
+    return f"best checkpoint, {saved_at(saved.epoch, saved.step)}{value}"
 
 
 def _pause(start: float, end: float) -> Span:

@@ -84,7 +84,7 @@ class PlacementPane(QWidget):
     @property
     def words(self) -> str:
         """Whether the layers ran where they were put, in a sentence; empty without a placement."""
-        return headline(self.found, number) if self.found else ""
+        return headline(self.found) if self.found else ""
 
     @property
     def mark(self) -> str:
@@ -122,7 +122,7 @@ class PlacementPane(QWidget):
         self.model.places = self.crossings_model.places = dict(devices)
         self.model.set_rows(found.layers)
         self.crossings_model.set_rows(found.crossings)
-        said = headline(found, number)
+        said = headline(found)
         self.alarm.say(f"⚠ {said}" if found.wrong else "", "bad")
         told = "" if found.wrong else f"✓ {said}"
         self.line.setText(" ".join(filter(None, (told, choice(found)))))

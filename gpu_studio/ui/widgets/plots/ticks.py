@@ -14,8 +14,8 @@ from gpu_studio.runs.round_numbers import (
     time_step,
     with_height,
 )
+from gpu_studio.thousands import grouped
 from gpu_studio.ui.models.figures import UNITS, size_unit
-from gpu_studio.ui.units import THIN
 
 # What has more digits than this behind the point, or is as long as that before it, is written with a power of ten.
 _MOST_DIGITS, _LONG = 5, 1e6
@@ -129,7 +129,7 @@ def _log_candidates(low: float, high: float, factors: tuple[float, ...]) -> list
 
 
 def _plain(value: float, digits: int) -> str:
-    return f"{value + 0.0:,.{digits}f}".replace(",", THIN)
+    return grouped(value + 0.0, digits)
 
 
 def _power(value: float, digits: int) -> str:
