@@ -28,7 +28,7 @@ def export(chosen: argparse.Namespace) -> int:
     script = _script(plan, chosen.machine, base)
     if chosen.to is None:
         say(script.rstrip("\n"))
-        _tell_what_is_missing(files_beside(plan), chosen.plan)
+        _tell_what_else_it_reads(files_beside(plan), chosen.plan)
     else:
         _write(chosen.to, script, files_beside(plan), chosen)
     return exit_codes.OK
@@ -45,7 +45,7 @@ def _script(plan: plans.Plan, described: Path | None, base: Path) -> str:
 def _write(target: Path, script: str, beside: dict[str, Path], chosen: argparse.Namespace) -> None:
     if is_stream(target):
         write_output(target, [script.encode()])
-        _tell_what_is_missing(beside, chosen.plan)
+        _tell_what_else_it_reads(beside, chosen.plan)
         return
     contents = {target: script.encode()}
     contents |= {target.parent / name: source.read_bytes() for name, source in beside.items()}
@@ -62,6 +62,6 @@ def _holds(path: Path, content: bytes) -> bool:
     return read_regular(path, len(content), follow=True) == content
 
 
-def _tell_what_is_missing(beside: dict[str, Path], plan: Path) -> None:
+def _tell_what_else_it_reads(beside: dict[str, Path], plan: Path) -> None:
     for name in beside:
-        note(f"The script reads {name}, which `gpu-studio export {plan} --to FILE.py` writes beside it.")
+        note(f"On another machine the script needs {name}: `gpu-studio export {plan} --to FILE.py` writes it beside.")

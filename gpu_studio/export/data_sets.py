@@ -15,16 +15,19 @@ from gpu_studio.export.literals import literal
 from gpu_studio.export.source import Header, Source
 from gpu_studio.plan.catalogue import DATA
 from gpu_studio.plan.pixels import are_pixels, are_scaled
+from gpu_studio.resource_files import resource
 
 DIGITS_FILE = "digits.npz"
-"""The bundled data, which a script with digits looks for beside itself."""
+"""The bundled data, which a script with digits looks for beside itself first."""
 
 _DIGITS_HEAD = '''\
 # 1,797 real handwritten digits of 8 × 8 pixels: Optical Recognition of Handwritten
 # Digits, E. Alpaydin and C. Kaynak, 1998, UCI Machine Learning Repository,
 # doi 10.24432/C50P49, CC BY 4.0.
-DIGITS = Path(__file__).with_name("digits.npz")
-NO_DIGITS = f"""There is no {DIGITS}. Either of these puts it there:
+BESIDE = Path(__file__).with_name("digits.npz")
+# Where the GPU Studio that wrote this script has them.
+$installed
+NO_DIGITS = f"""There is no {BESIDE}. Either of these puts it there:
   gpu-studio export PLAN --to {Path(__file__).name}
   python -c "import numpy, sklearn.datasets; d = sklearn.datasets.load_digits();
 numpy.savez('digits.npz', images=d.images.astype('uint8'), labels=d.target)\\""""
@@ -44,9 +47,10 @@ def stretched(old, new):
 '''
 
 _DIGITS = """\
-if not DIGITS.is_file():
+digits = BESIDE if BESIDE.is_file() else INSTALLED
+if not digits.is_file():
     raise SystemExit(NO_DIGITS)
-with np.load(DIGITS, allow_pickle=False) as file:
+with np.load(digits, allow_pickle=False) as file:
     images, y = file["images"], file["labels"].astype(np.int32)
 images = images.astype(np.float32) / 16
 # As MNIST shows its digits: 20 × 20 pixels amid a black frame of 28 × 28.
@@ -94,7 +98,7 @@ def loading(facts: Facts) -> tuple[str, str]:
     name = str(facts.plan.data.name)
     values = DATA[name].values(facts.plan.data.options)
     if name == "digits":
-        return _DIGITS_HEAD, _DIGITS
+        return _digits_head(), _DIGITS
     if name == "synthetic":
         shape = values["shape"]
         numbers = {key: literal(values[key]) for key in ("seed", "classes", "samples")}
@@ -102,6 +106,15 @@ def loading(facts: Facts) -> tuple[str, str]:
     if name == "regression":
         return "", fill(_REGRESSION, **{key: _grouped(value) for key, value in values.items()})
     return "", _keras_images(name, grey=name != "cifar10")
+
+
+def digits_file() -> Path:
+    """The bundled data. Raises FileNotFoundError where the installation lacks them."""
+    return resource("data/digits.npz")
+
+
+def _digits_head() -> str:
+    return fill(_DIGITS_HEAD, installed=call("INSTALLED = ", "Path", [literal(str(digits_file()))]))
 
 
 def _grouped(value: float) -> str:

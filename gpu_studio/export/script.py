@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gpu_studio.export import refusals
 from gpu_studio.export.data import data
-from gpu_studio.export.data_sets import DIGITS_FILE
+from gpu_studio.export.data_sets import DIGITS_FILE, digits_file
 from gpu_studio.export.devices import devices
 from gpu_studio.export.facts import Facts
 from gpu_studio.export.layout import with_comments_wrapped
@@ -19,7 +19,6 @@ from gpu_studio.export.steps import steps
 from gpu_studio.export.strategy import strategy
 from gpu_studio.export.training import training
 from gpu_studio.plan import Machine, Plan
-from gpu_studio.resource_files import resource
 
 _PARTS = (opening, devices, strategy, data, model, optimizer, loss, metrics, steps, passes, training)
 
@@ -45,5 +44,8 @@ def _finished(script: str) -> str:
 
 
 def files_beside(plan: Plan) -> dict[str, Path]:
-    """The files that a script of this plan looks for beside itself: where each is now, by its name."""
-    return {DIGITS_FILE: resource("data/digits.npz")} if plan.data.name == "digits" else {}
+    """The files that a script of this plan looks for beside itself: where each is now, by its name.
+
+    On this machine it finds them there, too.
+    """
+    return {DIGITS_FILE: digits_file()} if plan.data.name == "digits" else {}

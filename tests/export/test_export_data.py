@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tiny_archives import TEST, TRAIN, cifar_archive, cifar_records, images, labels
 from training_runs import small_plan
 
-from gpu_studio.export import files_beside, python_script
+from gpu_studio.export import data_sets, files_beside, python_script
 from gpu_studio.export.errors import ExportError
 from gpu_studio.plan import Plan
 from gpu_studio.plan.splitting import SPLITS
@@ -51,11 +51,17 @@ def check(plan: Plan, folder: Path, keras: Any = None) -> None:
             np.testing.assert_array_equal(mine, theirs)
 
 
-def test_that_digits_are_loaded_from_beside_the_script(tmp_path):
+def test_that_digits_are_read_where_gpu_studio_has_them(tmp_path):
+    check(small_plan(), tmp_path)
+
+
+def test_that_a_script_elsewhere_reads_the_digits_beside_it_or_says_how_they_come_there(tmp_path, monkeypatch):
     plan = small_plan()
+    beside = files_beside(plan)
+    monkeypatch.setattr(data_sets, "digits_file", lambda: tmp_path / "another machine's.npz")
     with pytest.raises(SystemExit, match=r"gpu-studio export PLAN --to train\.py"):
         functions_of(plan, tmp_path)["load_data"]()
-    for name, source in files_beside(plan).items():
+    for name, source in beside.items():
         shutil.copyfile(source, tmp_path / name)
     check(plan, tmp_path)
 

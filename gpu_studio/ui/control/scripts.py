@@ -34,7 +34,7 @@ class Scripts(QObject):
         if script is not None:
             QGuiApplication.clipboard().setText(script)
             beside = " and ".join(self._files_beside())
-            needs = f" It reads {beside}, which Export as Python writes beside the script." if beside else ""
+            needs = f" For another machine, Export as Python writes {beside} beside the script." if beside else ""
             self.told.emit(f"The plan is on the clipboard as a Python script.{needs}")
 
     def choose_and_write(self) -> None:
