@@ -25,6 +25,9 @@ def described_machine(path: Path) -> Machine:
     Raises RefusedError for what is no such file, OSError if it cannot be read.
     """
     try:
-        return hardware.parse_inventory(read_regular(path, LARGEST_BYTES, follow=True).decode("utf-8"))
+        found = hardware.parse_inventory(read_regular(path, LARGEST_BYTES, follow=True).decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise RefusedError(f"{path} describes no machine: {error}") from error
+    if found == Machine():
+        raise RefusedError(f"{path} describes no machine: it tells of no cards and of no CPU")
+    return found

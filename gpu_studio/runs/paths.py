@@ -33,6 +33,8 @@ def open_to_others(runs: Path) -> str:
         status = runs.stat()
     except OSError:
         return ""
+    if not stat.S_ISDIR(status.st_mode):
+        return ""  # no runs are kept there: whoever tries says so
     if status.st_mode & stat.S_IWOTH:
         mend = f"chmod o-w {shlex.quote(str(runs))}"
         return f"Every user of this computer can change the runs in {runs}. Allow that no more, with: {mend}"

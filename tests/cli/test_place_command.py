@@ -150,6 +150,7 @@ def test_that_a_file_that_is_there_is_replaced_by_force_only(gpu_studio, plan, m
     answer = gpu_studio("place", plan, "--to", target)
     assert (answer.code, target.read_text("utf-8")) == (exit_codes.REFUSED, "precious")
     assert "--force" in answer.err
+    assert asked() == []  # refused before anything is measured
     assert gpu_studio("place", plan, "--to", target, "--force").code == 0
     assert load(target).distribution.strategy == "placed"
 

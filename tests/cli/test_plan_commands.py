@@ -72,7 +72,7 @@ def test_that_a_plan_can_be_held_against_another_machine(gpu_studio, plan_file, 
     assert "1,024 MiB" in answer.out
 
 
-@pytest.mark.parametrize("content", ["", "{", '{"cards": 3}'])
+@pytest.mark.parametrize("content", ["", "{", '{"cards": 3}', "{}", '{"other": 1}'])
 def test_that_a_file_which_describes_no_machine_is_refused(gpu_studio, plan_file, tmp_path, content):
     described = tmp_path / "node.json"
     described.write_text(content)

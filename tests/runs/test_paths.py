@@ -39,3 +39,10 @@ def test_that_a_folder_that_others_can_write_into_is_told_with_the_way_out(monke
     runs.chmod(0o700)
     monkeypatch.setattr("os.geteuid", lambda: 12345)
     assert ("belongs to another user" in open_to_others(runs)) == (runs.stat().st_uid != 0)
+
+
+def test_that_nobody_is_told_to_change_the_rights_of_what_is_no_folder(tmp_path):
+    file = tmp_path / "runs"
+    file.touch()
+    file.chmod(0o666)
+    assert open_to_others(file) == open_to_others(Path("/dev/null")) == ""

@@ -44,6 +44,8 @@ class _Measured:
 
 def place(chosen: argparse.Namespace) -> int:
     """Say where the layers of a plan's model should go, and write the plan so where that is asked for."""
+    # Refused at once, and not after minutes of measuring.
+    refuse_to_replace([] if chosen.to is None else [chosen.to], force=chosen.force)
     machine = described_machine(chosen.machine) if chosen.machine else this_machine()
     plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
     base = chosen.plan.absolute().parent
@@ -61,7 +63,7 @@ def place(chosen: argparse.Namespace) -> int:
     if chosen.to is not None:
         # Read from another folder, relative files would be others.
         beside = chosen.to.absolute().parent == base
-        _write(chosen.to, placed if beside else with_absolute_files(placed, base), chosen.force)
+        _write(chosen.to, placed if beside else with_absolute_files(placed, base))
     if chosen.json:
         say_json(_document(found, measured=measured.times is not None))
     else:
@@ -127,8 +129,7 @@ def _placed(plan: Plan, found: Suggestion, devices: Sequence[LogicalDevice]) -> 
     return replace(plan, distribution=Distribution("placed", names, placed=part))
 
 
-def _write(path: Path, plan: Plan, force: bool) -> None:
-    refuse_to_replace([path], force=force)
+def _write(path: Path, plan: Plan) -> None:
     plans.save(plan, path)
     note(f"{path}: written. Train it with: gpu-studio train {path}")
 

@@ -37,7 +37,7 @@ def train(chosen: argparse.Namespace) -> int:
     machine = this_machine(users=path is None)
     plan = plans.load(path) if path else plans.starter(machine)
     plan = plans.with_settings(plan, chosen.settings)
-    if chosen.name:
+    if chosen.name is not None:
         plan = replace(plan, name=chosen.name)
     base = path.absolute().parent if path else Path.cwd()
     have_allowed(plan, base, allow=chosen.allow_code, may_ask=not chosen.json)
