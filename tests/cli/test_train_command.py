@@ -119,7 +119,7 @@ def test_that_an_empty_name_is_refused_and_not_passed_over(gpu_studio, plan_file
     answer = gpu_studio("train", plan_file, "--name", "")
     assert answer.code == 2
     assert "give the plan a name" in answer.err
-    assert not runs_dir.exists()
+    assert directories(runs_dir) == []
 
 
 def test_that_a_detached_run_is_named_and_goes_on(gpu_studio, plan_file, machine, trainer, the_run):
