@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import datetime
 
 from gpu_studio.thousands import grouped
 
 UNKNOWN = "–"
+_LEAST_WRITTEN_OUT, _GREATEST_WRITTEN_OUT = 1e-4 * (1 - 1e-9), 1e5
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -84,6 +86,21 @@ def energy(joules: float | None) -> str:
     amount, unit = (joules / 1e3, "kJ") if joules < 999_500 else (joules / 1e6, "MJ")
     hours, per = (joules / 3600, "Wh") if joules < 3600 * 999.5 else (joules / 3.6e6, "kWh")
     return f"{_three_digits(amount)} {unit} ({_three_digits(hours)} {per})"
+
+
+def alike(values: Sequence[float]) -> list[str]:
+    """Write round values of one logarithmic axis all in one way: `0.001`, `1`, `10,000`, or else `1e-6`, `1`, `1e3`.
+
+    They are written out where the least and the greatest can be read so.
+    """
+    if all(_LEAST_WRITTEN_OUT <= value < _GREATEST_WRITTEN_OUT for value in values):
+        return [grouped(round(value)) if value >= 1 else f"{value:g}" for value in values]
+    return [_with_exponent(value) for value in values]
+
+
+def _with_exponent(value: float) -> str:
+    digits, power = f"{value:.0e}".split("e")
+    return f"{digits}e{int(power)}" if int(power) else digits
 
 
 def share(part: float | None) -> str:

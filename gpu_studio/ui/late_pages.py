@@ -73,6 +73,7 @@ class LatePages:
     def _connect_train(self, page: TrainPage) -> None:
         window = self._window
         page.resume_requested.connect(lambda path: window.runs.resume(RunDirectory(Path(path))))
+        page.again_requested.connect(lambda path: window.runs.again(RunDirectory(Path(path))))
         page.resuming.connect(lambda path, name: window.runs.resume(RunDirectory(Path(path)), name))
         page.mend_requested.connect(lambda path, mend: window.run_plans.open_mended(RunDirectory(Path(path)), mend))
         page.details.desk.once_allowed = window.consent.obtain_for_run

@@ -129,7 +129,7 @@ class WindowState(QObject):
 
     def _allow_plans(self) -> None:
         in_hand = self._selected or self._followed is not None
-        for name in ("resume_changed", "duplicate_plan"):
+        for name in ("run_again", "resume_changed", "duplicate_plan"):
             self._window.actions_.allow(name, "" if in_hand else NO_RUN_IN_HAND)
 
     def follow_run(self) -> None:

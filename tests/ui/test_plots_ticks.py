@@ -71,7 +71,7 @@ def test_that_logarithmic_ticks_lie_in_the_range_at_their_logarithms(low, span, 
 
 def test_that_logarithmic_ticks_are_ones_twos_and_fives_where_there_is_room():
     assert [text for _, text in ticks.log_ticks(-1.05, 0.4, 5)] == ["0.1", "0.2", "0.5", "1", "2"]
-    assert [text for _, text in ticks.log_ticks(-6.0, 2.0, 4)] == ["1e-6", "1e-4", "0.01", "1", "100"]
+    assert [text for _, text in ticks.log_ticks(-6.0, 2.0, 4)] == ["1e-6", "1e-4", "1e-2", "1", "1e2"]
 
 
 def test_that_bytes_are_named_in_one_binary_unit():
@@ -149,3 +149,14 @@ def test_that_values_without_a_logarithm_have_no_height():
     assert math.isnan(heights[0])
     assert math.isnan(heights[1])
     assert heights[2] == 1.0
+
+
+@given(st.floats(-12, 11), st.floats(0.5, 20), st.integers(2, 9))
+def test_that_a_logarithmic_axis_is_written_in_one_way(low: float, height: float, count: int) -> None:
+    texts = [text for at, text in ticks.log_ticks(low, low + height, count) if not 0 <= at < 1]
+    assert len({"e" in text for text in texts}) <= 1
+
+
+def test_that_small_values_of_a_logarithmic_axis_do_not_mix_points_and_powers() -> None:
+    assert [text for _, text in ticks.log_ticks(-6.2, 0.3, 4)] == ["1e-6", "1e-4", "1e-2", "1"]
+    assert [text for _, text in ticks.log_ticks(-3.2, 0.3, 4)] == ["0.001", "0.01", "0.1", "1"]

@@ -9,6 +9,8 @@ from PySide6.QtGui import QGuiApplication
 from real_runs import ended, fake_trainer, start
 
 from gpu_studio.runs import events, lock
+from gpu_studio.ui.pages.train.header import NO_CHECKPOINT
+from gpu_studio.ui.pages.train.loss_plot import NEVER
 from gpu_studio.ui.train_state import NO_PLACEMENT, NO_RUN, NOTHING_DONE
 
 __all__ = ["ended", "start"]
@@ -104,3 +106,51 @@ def test_that_what_the_page_tells_is_a_notice_and_a_run_that_is_gone_leads_to_th
     assert window.notice.text == "The model is in a.keras."
     window.train_page.gone.button.click()
     assert window.page == "runs"
+
+
+def test_that_the_head_of_an_ended_run_offers_what_is_done_next(qtbot, window, runs) -> None:
+    live = make_run(runs, Script(trained=2))
+    held = lock.take(live.lock_file)
+    show(qtbot, window, live)
+    head = window.train_page.header
+    assert [each.isVisible() for each in (head.pause, head.again, head.evaluate, head.save)] == [True, *[False] * 3]
+    tell(live, events.Finished(reason="completed", seconds=9.0, epoch=2, step=400))
+    held.release()
+    qtbot.waitUntil(lambda: window.shown_run.state == "finished")
+    assert [each.isVisible() for each in (head.pause, head.again, head.evaluate, head.save)] == [False, *[True] * 3]
+    asked: list[str] = []
+    table = window.train_page.details.table
+    table.wanted.disconnect(window.train_page.details.desk._do)
+    table.wanted.connect(asked.append)
+    qtbot.mouseClick(head.evaluate, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(head.save, Qt.MouseButton.LeftButton)
+    assert asked == ["evaluate", "save"]
+    assert window.train_page.details.tabs.current == "Checkpoints"
+    assert [saved.best for saved in table.selected] == [True]
+
+
+def test_that_without_a_checkpoint_the_head_says_why_nothing_is_evaluated(qtbot, window, runs) -> None:
+    show(qtbot, window, make_run(runs, Script(trained=0, ending="stopped")))
+    head = window.train_page.header
+    assert head.again.isEnabled()
+    assert (head.evaluate.isEnabled(), head.evaluate.toolTip()) == (False, NO_CHECKPOINT)
+    assert (head.save.isEnabled(), head.save.toolTip()) == (False, NO_CHECKPOINT)
+
+
+def test_that_a_run_is_run_again_as_a_new_one_with_the_same_plan(qtbot, open_window, ended) -> None:
+    run = ended().directory
+    window = open_window(trainer=fake_trainer())
+    show(qtbot, window, run)
+    again = window.train_page.header.again
+    qtbot.mouseClick(again, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(again, Qt.MouseButton.LeftButton)  # in one breath
+    qtbot.waitUntil(lambda: window.shown_run.run != run and window.shown_run.history.started is not None)
+    assert window.shown_run.history.started.resumed_from is None
+    assert window.shown_run.run.plan_file.read_text() == run.plan_file.read_text()
+    assert len(window.runs.launched) == 1
+
+
+def test_that_a_run_without_a_step_says_so_plainly(qtbot, window, runs) -> None:
+    show(qtbot, window, make_run(runs, Script(trained=0, ending="stopped")))
+    window.train_page.charts.draw()
+    assert window.train_page.charts.loss.canvas._backdrop.empty == NEVER

@@ -101,6 +101,15 @@ RUN: tuple[ActionSpec, ...] = (
         group=2,
     ),
     ActionSpec(
+        "run_again",
+        "Run",
+        "Run again",
+        "Train the plan of the run that is shown or selected once more, as a new run",
+        lambda window: window.runs.again(window.run_plans.run),
+        icon="refresh",
+        group=2,
+    ),
+    ActionSpec(
         "duplicate_plan",
         "Run",
         "Duplicate run's plan",

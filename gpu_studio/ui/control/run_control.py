@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gpu_studio.hardware import accompany
-from gpu_studio.plan import Plan, PlanError
+from gpu_studio.plan import Plan, PlanError, load
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.state import is_live
 from gpu_studio.ui.models.plan.plan_document import folder_of
@@ -84,6 +84,17 @@ class RunControl(QObject):
 
         start = partial(resume, run, self._runs_dir, checkpoint=checkpoint, trainer=self._trainer)
         self._window.consent.obtain_for_run(run, lambda: self._start(start))
+
+    def again(self, run: RunDirectory | None) -> None:
+        """Train the plan of a run once more, as a new run, and show that; asked twice in a breath it is meant once."""
+        if run is not None and not self.breath.isActive():
+            self._window.consent.obtain_for_run(run, lambda: self._start(partial(self._launch_again, run)))
+
+    def _launch_again(self, run: RunDirectory) -> Launched:
+        from gpu_studio.runs.launch import launch
+
+        machine = self._window.inventory.machine
+        return launch(load(run.plan_file), self._runs_dir, base=run.path, machine=machine, trainer=self._trainer)
 
     def toggle_pause(self) -> None:
         """Pause the run that is shown, or let it go on."""

@@ -35,7 +35,7 @@ HOW_TO_BEGIN = "Train a plan: its run stands here, also after the window is clos
 _MORE_WIDTH = 44
 _MENU: tuple[tuple[str, ...], ...] = (
     ("open_run", "compare_runs", "open_run_plan"),
-    ("resume_run", "resume_changed", "duplicate_plan"),
+    ("resume_run", "resume_changed", "run_again", "duplicate_plan"),
     ("rename_run", "tag_runs", "note_runs"),
     ("report_runs", "export_run_csv", "export_run_curves"),
     ("copy_run_ids", "reveal_run"),

@@ -46,11 +46,13 @@ class TrainPage(QWidget):
 
     `state_changed` brings the state of the run shown, `status` what there is to say of it in a line, `told` a message
     and its tone. `resume_requested` brings the path of a run that a person wants to go on with, `resuming` also the
-    checkpoint, `mend_requested` also a change of its plan; `runs_wanted` asks for the list of runs, `plan_wanted` for
-    the plan. While the page is hidden nothing is drawn.
+    checkpoint, `again_requested` of one whose plan shall be trained once more, `mend_requested` also a change of its
+    plan; `runs_wanted` asks for the list of runs, `plan_wanted` for the plan. While the page is hidden
+    nothing is drawn.
     """
 
     resume_requested = Signal(str)
+    again_requested = Signal(str)
     resuming = Signal(str, str)
     mend_requested = Signal(str, object)
     told = Signal(str, str)
@@ -210,6 +212,7 @@ class TrainPage(QWidget):
             self.header.show_progress(run)
             self._show_line()
             self.charts.loss.name_curves(run.history)
+            self.header.set_saved(bool(run.history.checkpoints))
             self.now.set_live(run.live)
             self.now.set_devices(memory_now(run.history))
         if (self._shown_record, self._shown_revision) != shown:
@@ -258,6 +261,9 @@ class TrainPage(QWidget):
         self.header.stop_pressed.connect(self.stop)
         self.header.checkpoint_pressed.connect(self.checkpoint_now)
         self.header.stop_now_pressed.connect(self.stop_now)
+        self.header.again_pressed.connect(self._request_again)
+        self.header.evaluate_pressed.connect(lambda: self.details.want_of_best("evaluate"))
+        self.header.save_pressed.connect(lambda: self.details.want_of_best("save"))
         self.stop_offer.escalate_pressed.connect(self._escalate)
         self.outcome.resume_pressed.connect(self._request_resume)
         self.outcome.details_pressed.connect(self._show_details)
@@ -284,6 +290,10 @@ class TrainPage(QWidget):
     def _request_mend(self, mend: Mend) -> None:
         if self._run is not None:
             self.mend_requested.emit(str(self._run.run.path), mend)
+
+    def _request_again(self) -> None:
+        if self._run is not None:
+            self.again_requested.emit(str(self._run.run.path))
 
     def _request_resume(self) -> None:
         if self._run is not None:

@@ -7,6 +7,8 @@ from PySide6.QtGui import QColor, QPalette
 from gpu_studio.ui.theme.tokens import Tokens
 
 READABLE = 4.5
+FAINT = 0.75
+"""How much of the muted colour is in what cannot be used now: less than in captions, and still to be read."""
 _Role = QPalette.ColorRole
 
 
@@ -38,7 +40,7 @@ def make_palette(tokens: Tokens) -> QPalette:
     palette = QPalette()
     for role, colour in _roles(tokens).items():
         palette.setColor(role, QColor(colour))
-    faint = QColor(mix(tokens.muted, tokens.surface, 0.6))
+    faint = QColor(mix(tokens.muted, tokens.surface, FAINT))
     for role in (_Role.WindowText, _Role.Text, _Role.ButtonText):
         palette.setColor(QPalette.ColorGroup.Disabled, role, faint)
     return palette

@@ -7,7 +7,7 @@ from string import Template
 
 from gpu_studio.resource_files import resource
 from gpu_studio.ui.theme.fonts import points
-from gpu_studio.ui.theme.palette import mix
+from gpu_studio.ui.theme.palette import FAINT, mix
 from gpu_studio.ui.theme.tokens import CAPTION_PX, CARD_RADIUS, Tokens
 
 
@@ -40,7 +40,7 @@ def _places(tokens: Tokens) -> dict[str, str]:
         "tint": mix(tokens.accent, tokens.surface, 0.16),
         "warning_tint": mix(tokens.warning, tokens.surface, 0.14),
         "bad_tint": mix(tokens.bad, tokens.surface, 0.12),
-        "faint": mix(tokens.muted, tokens.surface, 0.6),
+        "faint": mix(tokens.muted, tokens.surface, FAINT),
         "scroll": mix(tokens.muted, tokens.surface, 0.4),
         "radius": f"{CARD_RADIUS}px",
         "caption": f"{points(CAPTION_PX):.3f}pt",

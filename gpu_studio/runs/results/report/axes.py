@@ -16,7 +16,7 @@ from gpu_studio.runs.round_numbers import (
     time_step,
     with_height,
 )
-from gpu_studio.runs.wording import size
+from gpu_studio.runs.wording import alike, size
 
 COUNT: Final = 5
 """About so many values are written at an axis."""
@@ -59,7 +59,7 @@ def log_axis(low: float, high: float) -> Axis:
     if len(inside) > _MOST_LOG:
         inside = [mark for mark in inside if math.isclose(math.log10(mark), round(math.log10(mark)), abs_tol=1e-9)]
     stride = -(-len(inside) // _MOST_LOG) or 1
-    return Axis(first, last, tuple((mark, f"{mark:g}") for mark in inside[::stride]), log=True)
+    return Axis(first, last, tuple(zip(inside[::stride], alike(inside[::stride]), strict=True)), log=True)
 
 
 def bytes_axis(high: float) -> Axis:

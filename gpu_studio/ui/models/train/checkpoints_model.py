@@ -34,6 +34,12 @@ class CheckpointsModel(QAbstractTableModel):
         """The checkpoints, from the top."""
         return self._rows
 
+    @property
+    def best(self) -> int | None:
+        """The row of the best checkpoint, or, where none is called so, of the newest; None without any."""
+        told = (row for row, saved in enumerate(self._rows) if saved.best)
+        return next(told, 0 if self._rows else None)
+
     def set_evaluations(self, found: Mapping[str, Evaluation]) -> None:
         """Show what these checkpoints, by name, were evaluated to."""
         self._found = dict(found)

@@ -148,6 +148,8 @@ class Charts(Scrolled):
         self.loss.follow.setVisible(run.live)
         if self._is_new("axis", (history.losses.total, near, self._axis, history.model is None, history.state)):
             self._rule(history)
+        if self._is_new("state", (bool(history.losses.total), history.state)):
+            self.loss.show_state(history)
         self.time.set_extent(Extent(history.seconds or 0.0, run.live))
         self._look_closer()
         if self._is_new("steps", (history.losses.total, near)):

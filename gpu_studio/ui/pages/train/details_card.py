@@ -75,6 +75,13 @@ class DetailsCard(Card):
         """Open that tab."""
         self.tabs.open(DETAILS)
 
+    def want_of_best(self, deed: str) -> None:
+        """Show the checkpoints, choose the best one, and ask for this of it."""
+        self.tabs.open(CHECKPOINTS)
+        if (row := self.checkpoints.best) is not None:
+            self.table.choose_row(row)
+            self.table.want(deed)
+
     def refresh(self, run: LiveRun) -> None:
         """Show what is new of the run."""
         self.log.refresh(run)

@@ -26,6 +26,9 @@ _PARTS = 1000
 _MORE_WIDTH = 40
 _ROW = 34
 _MOST_OF_NAME = 0.36
+EVALUATE = "Loss and metrics of the best checkpoint, on data held out"
+SAVE = "Write the model of the best checkpoint to a file that Keras loads"
+NO_CHECKPOINT = "The run has written no checkpoint"
 
 
 class RunHeader(QWidget):
@@ -35,6 +38,9 @@ class RunHeader(QWidget):
     stop_pressed = Signal()
     checkpoint_pressed = Signal()
     stop_now_pressed = Signal()
+    again_pressed = Signal()
+    evaluate_pressed = Signal()
+    save_pressed = Signal()
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -45,6 +51,7 @@ class RunHeader(QWidget):
         self.live, self.badge = LiveButton(theme), Badge(theme)
         self.line = PaintedLine(theme)
         self.pause, self.stop, self.more = Button("Pause"), Button("Stop"), Button("⋯")
+        self.again, self.evaluate, self.save = Button("Run again"), Button("Evaluate"), Button("Save model…")
         self.bar = QProgressBar()
         self.bar.setRange(0, _PARTS)
         self.bar.setTextVisible(False)
@@ -94,7 +101,15 @@ class RunHeader(QWidget):
             if state not in LIVE:
                 button.clearFocus()  # else hiding it would move the focus on to something not asked for
             button.setVisible(state in LIVE)
+        for button in (self.again, self.evaluate, self.save):
+            button.setVisible(state is not None and state not in LIVE)
         self._paint()
+
+    def set_saved(self, there: bool) -> None:
+        """Take note whether there is a checkpoint, which is what is evaluated and saved."""
+        for button, tip in ((self.evaluate, EVALUATE), (self.save, SAVE)):
+            button.setEnabled(there)
+            button.setToolTip(tip if there else NO_CHECKPOINT)
 
     def set_progress(self, share: float | None, of_epoch: float | None = None) -> None:
         """Fill the bar up to `share` (0 to 1), and the thin one under it up to that `of_epoch`; None is not known."""
@@ -122,6 +137,12 @@ class RunHeader(QWidget):
         self.stop.clicked.connect(self.stop_pressed)
         self.checkpoint.triggered.connect(self.checkpoint_pressed)
         self.stop_now.triggered.connect(self.stop_now_pressed)
+        self.again.setToolTip("Train the plan of this run once more, as a new run")
+        self.save.setAccessibleName("Save model")
+        self.set_saved(False)
+        self.again.clicked.connect(self.again_pressed)
+        self.evaluate.clicked.connect(self.evaluate_pressed)
+        self.save.clicked.connect(self.save_pressed)
 
     def _lay_out(self) -> None:
         row = QHBoxLayout()
@@ -132,7 +153,7 @@ class RunHeader(QWidget):
         row.addWidget(self.live)
         row.addWidget(self.badge)
         row.addWidget(self.line, 1)
-        for button in (self.pause, self.stop, self.more):
+        for button in (self.pause, self.stop, self.more, self.again, self.evaluate, self.save):
             row.addWidget(button)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -150,3 +171,5 @@ class RunHeader(QWidget):
         self.stop.setIcon(icon("stop", tokens))
         self.checkpoint.setIcon(icon("checkpoint", tokens))
         self.stop_now.setIcon(icon("stop-now", tokens))
+        for button, sign in ((self.again, "refresh"), (self.evaluate, "checkpoint"), (self.save, "save")):
+            button.setIcon(icon(sign, tokens))

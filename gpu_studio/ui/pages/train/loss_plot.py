@@ -26,6 +26,9 @@ SMOOTHING = Setting("train/smoothing", "0.6", "How much the curve of the loss is
 LOGARITHMIC = Setting("train/logarithmic", "no", "Whether the axis of the loss is logarithmic: yes or no.")
 HIDDEN: Setting[tuple[str, ...]] = Setting("train/hidden-losses", (), "Curves of the loss that are hidden.")
 _FAINT = 0.32
+NO_STEP = "No step has ended yet"
+NEVER = "The run ended before its first step"
+NO_STEP_IN_SIGHT = "No step lies in this part of the run"
 
 
 def _train(tokens: Tokens) -> str:
@@ -53,7 +56,7 @@ class LossPlot(TimePlot):
     def __init__(
         self, theme: ThemeManager, time: TimeView, settings: Settings | None = None, parent: QWidget | None = None
     ) -> None:
-        super().__init__("Loss", theme, time, parent, nothing="no step in sight")
+        super().__init__("Loss", theme, time, parent, nothing=NO_STEP)
         self._settings = settings
         steps, self._smoothed = self.add_curve("steps", STEPS), self.add_curve("train", TRAIN)
         for curve in (steps, self._smoothed):
@@ -100,6 +103,11 @@ class LossPlot(TimePlot):
         if history.started is not None:
             losses = history.epochs.metric("val_loss")
             self.feed("validation", history.epochs.times, losses, history.started.time)
+
+    def show_state(self, history: History) -> None:
+        """Say what there is to say where no step is drawn."""
+        self.canvas.set_nothing(NO_STEP_IN_SIGHT if len(history.losses) else NEVER if history.ended else NO_STEP)
+        self.draw_soon()
 
     def name_curves(self, history: History) -> None:
         """Show the newest values."""

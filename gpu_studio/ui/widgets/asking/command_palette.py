@@ -23,6 +23,7 @@ class CommandPalette(QDialog):
     def __init__(self, actions: Sequence[QAction], parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Dialog | Qt.WindowType.FramelessWindowHint)
         self.setWindowTitle("Find an action")
+        self.setObjectName("palette")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._actions = sorted(actions, key=lambda action: not action.isEnabled())
         self.search = QLineEdit()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from gpu_studio.runs.round_numbers import (
@@ -14,6 +15,7 @@ from gpu_studio.runs.round_numbers import (
     time_step,
     with_height,
 )
+from gpu_studio.runs.wording import alike
 from gpu_studio.thousands import grouped
 from gpu_studio.ui.models.figures import UNITS, size_unit
 
@@ -54,13 +56,13 @@ def log_ticks(low: float, high: float, count: int) -> list[Tick]:
     A range too narrow for the steps of a logarithmic axis gets those of a linear one.
     """
     for factors in _LOG_STEPS:
-        found = [tick for tick in _log_candidates(low, high, factors) if low <= tick[0] <= high]
+        found = [value for value in _log_candidates(low, high, factors) if low <= math.log10(value) <= high]
         if 2 <= len(found) <= count + 1:
-            return found
+            return _logarithms(found)
     if high - low < 1:
         return [(math.log10(value), text) for value, text in linear_ticks(10**low, 10**high, count) if value > 0]
     stride = max(1, math.ceil((high - low) / max(count, 1)))
-    return [(float(power), _short(10.0**power)) for power in range(math.ceil(low), math.floor(high) + 1, stride)]
+    return _logarithms([10.0**power for power in range(math.ceil(low), math.floor(high) + 1, stride)])
 
 
 def binary_ticks(low: float, high: float, count: int) -> list[Tick]:
@@ -122,10 +124,14 @@ def _split(seconds: int) -> tuple[int, int, int, int]:
     return *divmod(hours, 24), minutes, rest
 
 
-def _log_candidates(low: float, high: float, factors: tuple[float, ...]) -> list[Tick]:
+def _log_candidates(low: float, high: float, factors: tuple[float, ...]) -> Iterator[float]:
     powers = range(math.floor(low), math.ceil(high) + 1)
-    values = (factor * 10.0**power for power in powers for factor in factors)
-    return [(math.log10(value), _short(value)) for value in values]
+    return (factor * 10.0**power for power in powers for factor in factors)
+
+
+def _logarithms(values: Sequence[float]) -> list[Tick]:
+    """These values at their logarithms, all written in one way."""
+    return list(zip(map(math.log10, values), alike(values), strict=True))
 
 
 def _plain(value: float, digits: int) -> str:
@@ -136,7 +142,3 @@ def _power(value: float, digits: int) -> str:
     """A number that would take the room of the plot, as `2.5e29`: so many digits behind the point at the most."""
     number, power = f"{value:.{digits}e}".split("e")
     return f"{number.rstrip('0').rstrip('.')}e{int(power)}" if value else "0"
-
-
-def _short(value: float) -> str:
-    return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e") if not 1e-3 <= value < 1e5 else f"{value:g}"
