@@ -29,7 +29,8 @@ def train_plan(
     stored = resuming.stored(run)
     scene.session = made = session.build(plan, scene.base, writer.write)
     scene.meter = session.memory_meter(made)
-    for code in user_code.codes_imported_by_name(plan, scene.base):
+    told = user_code.codes_imported_by_name(plan, scene.base)
+    for code in told:
         writer.write(code)
     if plan.devices.log_placement:
         writer.write(Log(message="Where each operation was placed stands in trainer.log."))
@@ -39,7 +40,12 @@ def train_plan(
         for warned in resuming.other_draws(stored[0], made):
             writer.write(warned)
     telemetry = Telemetry(run, writer, scene.meter)
-    return _loop(run, made, writer, control, reached, telemetry, stored[1] if stored else {})
+    try:
+        return _loop(run, made, writer, control, reached, telemetry, stored[1] if stored else {})
+    finally:
+        for code in user_code.codes_imported_by_name(plan, scene.base):
+            if code not in told:  # a layer may import something only when it is trained
+                writer.write(code)
 
 
 def _loop(

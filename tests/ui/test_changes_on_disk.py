@@ -67,6 +67,13 @@ def test_that_a_change_is_read_by_itself_where_nothing_was_edited_here(window, p
     assert window.document.dirty
 
 
+def test_that_a_byte_order_mark_does_not_make_a_file_no_plan(window, path) -> None:
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"batch_size = 32", b"batch_size = 7"))
+    window.plan_files.disk.look()
+    assert window.plan_files.disk.conflict == ""
+    assert window.document.plan.training.batch_size == 7
+
+
 def test_that_saving_over_a_change_that_nobody_saw_asks_first(window, path, qtbot) -> None:
     edit_here(window)
     edited_elsewhere(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from gpu_studio.plan import Plan
@@ -59,7 +60,16 @@ def _references(plan: Plan) -> Iterator[tuple[Part, Reference]]:
 def _codes(part: Part, named: Reference, base: Path) -> Iterator[Code]:
     file = _file_of(named, base)
     yield _code(part, file, named.function)
-    yield from (_code(part, admit(module)) for module in modules_beside(file.path))
+    yield from (_code(part, admit(module)) for module in _modules_of(file.path))
+
+
+@lru_cache
+def _modules_of(file: Path) -> tuple[Path, ...]:
+    """The modules that `file` imports, as it was when this process first asked.
+
+    These are what runs: a person may edit the file while the run goes on, and a checkpoint asks again.
+    """
+    return tuple(modules_beside(file))
 
 
 def _file_of(named: Reference, base: Path) -> Admitted:

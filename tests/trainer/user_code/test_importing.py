@@ -197,3 +197,15 @@ def test_that_a_change_of_a_module_is_a_change_of_the_part(written: Written, mon
     assert digest_of_part(plan_of(alone), "model") == consent.digest(alone.read_bytes())
     assert digest_of_part(plan_of(own), "model") not in (None, consent.digest(own.read_bytes()))
     assert digest_of_part(plan_of(own), "data") is None
+
+
+def test_that_code_edited_while_it_runs_changes_nothing_of_what_is_told_of_the_run(written: Written) -> None:
+    own = written("import helper_i\ndef build(): return helper_i.UNITS\n")
+    written(HELPER, "helper_i.py")
+    before, digest = codes_of(plan_of(own), Path()), digest_of_part(plan_of(own), "model")
+    assert made(own) == 1
+    own.write_text("import helper_i, helper_new\n")
+    written(HELPER, "helper_new.py", allowed=False)
+    assert codes_of(plan_of(own), Path()) == before
+    assert digest_of_part(plan_of(own), "model") == digest
+    assert codes_imported_by_name(plan_of(own), Path()) == []

@@ -10,8 +10,7 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from gpu_studio import plan as plans
 from gpu_studio.plan import Plan, PlanError
-from gpu_studio.plan.files import LARGEST_BYTES
-from gpu_studio.regular_files import read_regular
+from gpu_studio.plan.files import read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +228,6 @@ def plan_in(text: str) -> Plan | None:
 def text_of(path: Path) -> str | None:
     """What a plan file holds; None where there is none, or none that can be read as text."""
     try:
-        return read_regular(path, LARGEST_BYTES, follow=True).decode("utf-8")
-    except (OSError, UnicodeDecodeError):
+        return read_text(path)
+    except PlanError:
         return None
