@@ -16,6 +16,9 @@ class TrainerError(Exception):
     """
 
     kind: ClassVar[str] = ""
+    # Of an error that comes out of a layer Keras would make another, with the layer's arguments in its message and
+    # without the suggestions: by this it knows that it has done so already.
+    _keras_call_info_injected = True
 
     def __init__(self, message: str, suggestions: Sequence[str] = (), mends: Sequence[Mend] = ()) -> None:
         super().__init__(message)

@@ -10,6 +10,7 @@ import textwrap
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from written_code import Written
 
@@ -209,3 +210,27 @@ def test_that_code_edited_while_it_runs_changes_nothing_of_what_is_told_of_the_r
     assert codes_of(plan_of(own), Path()) == before
     assert digest_of_part(plan_of(own), "model") == digest
     assert codes_imported_by_name(plan_of(own), Path()) == []
+
+
+LATE = """
+import importlib
+import keras
+
+class Late(keras.layers.Layer):
+    def call(self, x):
+        importlib.import_module('helper' + '_late')
+        return x
+
+def build(): return Late()
+"""
+
+
+@pytest.mark.slow
+def test_that_a_refusal_in_a_layer_is_told_as_it_is_and_not_as_keras_would_tell_it(written: Written) -> None:
+    layer = made(written(LATE))
+    helper = written(HOSTILE, "helper_late.py", allowed=False)
+    with pytest.raises(UserCodeError) as refused:
+        layer(np.zeros((1, 2)))
+    assert refused.value.message == "helper_late.py has not been allowed, so nothing of it was run."
+    assert refused.value.suggestions == (f"Read it, then allow it with: gpu-studio code allow {helper}",)
+    assert not helper.with_name("ran").exists()
