@@ -38,10 +38,11 @@ batch_size = 13
 
 def answers(jobs: Mapping[str, Job], folder: Path) -> dict[str, Any]:
     """The result of every job, computed in one process."""
+    import warm_python
+
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, __file__], input=json.dumps(jobs), capture_output=True, text=True, cwd=folder, env=environment
-    )
+    command = warm_python.command(__file__)
+    done = subprocess.run(command, input=json.dumps(jobs), capture_output=True, text=True, cwd=folder, env=environment)
     assert done.returncode == 0, done.stderr[-4000:]
     results: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return results
@@ -176,4 +177,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    sys.path += os.environ["PYTHONPATH"].split(os.pathsep)
     main()

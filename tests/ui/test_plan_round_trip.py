@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication
 from gpu_studio.plan import Plan, loads
 from gpu_studio.ui.main_window import MainWindow
 
-PLANS = 300
+PLANS = 150
 PAINTED = 8
 """One plan in so many is laid out and painted as well: that takes longer than all else together."""
 RARE = "line\u2028end, paragraph\u2029end, no\u00a0break, \ufdd0"

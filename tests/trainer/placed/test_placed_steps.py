@@ -38,7 +38,7 @@ MADE = {
     "recurrent": ["rows", "lstm", "both", "outputs"],
     "dropping": ["first", "dropped", "noise", "second", "outputs"],
 }
-BUILT_IN = {"cnn": ("conv", "pool", "flatten", "dense", "outputs"), "resnet20": (), "transformer": ()}
+BUILT_IN = {"cnn": ("conv", "pool", "flatten", "dense", "outputs"), "transformer": ()}
 SPLIT = {
     "conv1": ["CPU:0", "CPU:1"],
     "turned1": ["CPU:1", "CPU:2"],
@@ -48,11 +48,8 @@ SPLIT = {
     "gate": ["CPU:0", "CPU:1", "CPU:2", "CPU:3"],
     "outputs": ["CPU:3", "CPU:2"],
 }
-# Of the models that are not written down here: enough of their layers to have the rest follow on all four devices.
-FIRST_OF_EACH = {
-    "resnet20": ["first_conv", "stage1_block3_a_conv", "stage2_block2_a_conv", "stage3_block2_a_conv"],
-    "transformer": ["rows", "block1_attention_add", "block2_attention_norm", "norm"],
-}
+# Enough of its layers to have the rest follow on all four devices.
+FIRST_OF_EACH = {"transformer": ["rows", "block1_attention_add", "block2_attention_norm", "norm"]}
 
 
 def built_in(name: str, **more: Any) -> Job:
@@ -64,8 +61,8 @@ def jobs() -> dict[str, Job]:
     made: dict[str, Job] = {"mlp": {}, "mlp sgd": {"settings": SGD}}
     for parts in (1, 3, 4):
         made[f"mlp, {parts}"] = {"layers": spread(MLP), "micro_batches": parts}
+    for parts in (1, 8):
         made[f"mlp sgd, {parts}"] = {"layers": spread(MLP), "micro_batches": parts, "settings": SGD}
-    made["mlp sgd, 8"] = {"layers": spread(MLP), "micro_batches": 8, "settings": SGD}
     # Adafactor's slots and Nadam's product are not where Keras itself puts slots.
     for name in ("adafactor", "nadam"):
         settings = [f"training.optimizer={name}"]
@@ -110,7 +107,7 @@ def recomputed() -> dict[str, Job]:
     placed = {
         name: {"model": name, "layers": spread(MADE[name]), "micro_batches": 3} for name in ("dropping", "nested")
     }
-    made: dict[str, Job] = {f"{name}, kept": job for name, job in placed.items()}
+    made: dict[str, Job] = {"dropping, 3": placed["dropping"]}
     made |= {f"{name}, recomputed": {**job, "recompute": True} for name, job in placed.items()}
     made["nested, 8"] = {**placed["nested"], "recompute": True, "micro_batches": 8}
     return made | {"wide, kept": stages, "wide, recomputed": {**stages, "recompute": True}}
@@ -203,7 +200,7 @@ def test_that_what_the_plan_places_is_where_it_says_and_the_rest_is_somewhere(re
     assert {path for path in asked if not path.endswith(("flatten", "dropout", "rows"))} <= computing | {"bins"}
 
 
-@pytest.mark.parametrize("name", ["mlp, 1", "mlp, 4", "resnet20, 1", "transformer, 1", "nested, 1", "splittable, 3"])
+@pytest.mark.parametrize("name", ["mlp, 1", "mlp, 4", "transformer, 1", "nested, 1", "splittable, 3"])
 def test_that_four_devices_do_forward_backward_and_update(results, name):
     rows = event(results[name], "placement")["rows"]
     for way in ("forward", "backward", "update"):
@@ -218,7 +215,13 @@ def test_that_the_same_check_fails_for_the_way_of_the_tutorials(results):
             assert any(said in each for each in found), (number, way)
 
 
-@pytest.mark.parametrize("name", [name for name in PLACED if name.rpartition(", ")[2].isdigit() and "norm" not in name])
+# But what draws or normalises in each micro-batch.
+AS_ON_ONE = [
+    name for name in PLACED if name.rpartition(", ")[2].isdigit() and "norm" not in name and name != "dropping, 3"
+]
+
+
+@pytest.mark.parametrize("name", AS_ON_ONE)
 def test_that_a_placed_model_trains_what_one_device_would(results, name):
     plain = name.rpartition(", ")[0]
     assert results[name]["losses"] == pytest.approx(results[plain]["losses"], rel=1e-5)
@@ -274,7 +277,7 @@ def test_that_a_checkpoint_goes_on_split_and_placed_and_back_as_if_nothing_had_b
 
 @pytest.mark.parametrize("name", ["dropping", "nested"])
 def test_that_recomputing_draws_the_same_random_numbers_and_trains_the_same(results, name):
-    assert results[f"{name}, recomputed"]["losses"] == pytest.approx(results[f"{name}, kept"]["losses"], rel=1e-6)
+    assert results[f"{name}, recomputed"]["losses"] == pytest.approx(results[f"{name}, 3"]["losses"], rel=1e-6)
 
 
 def test_that_recomputing_runs_the_forward_pass_again_and_needs_less_memory(results):
@@ -286,7 +289,7 @@ def test_that_recomputing_runs_the_forward_pass_again_and_needs_less_memory(resu
 
 
 def test_that_dropout_differs_between_micro_batches_and_is_the_same_in_every_run(results):
-    assert results["dropping, kept"]["losses"] != pytest.approx(results["dropping, 1"]["losses"], rel=1e-3)
+    assert results["dropping, 3"]["losses"] != pytest.approx(results["dropping, 1"]["losses"], rel=1e-3)
 
 
 def test_that_moving_statistics_are_those_of_the_whole_batch_and_that_it_is_said(results):
