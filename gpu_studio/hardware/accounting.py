@@ -12,6 +12,7 @@ from gpu_studio.hardware.card_account import CardAccount, CardTotals
 from gpu_studio.hardware.energy import LONGEST_GAP as LONGEST_GAP
 from gpu_studio.hardware.samples import AnySample, CardFacts, Cards, Fast, SampleError, Slow, Started, decode
 from gpu_studio.regular_files import opened
+from gpu_studio.steady import SteadyClock
 
 LONGEST_LINE: Final = 4 * 1024 * 1024
 LONGEST_RECORDING: Final = 1024 * 1024 * 1024
@@ -62,16 +63,18 @@ class _Accounts:
         self._cards: dict[str, CardAccount] = {}
         self._told = Cards(time=0.0, cards=[])
         self._simulated = ""
+        self._clock = SteadyClock()
 
     def take(self, sample: AnySample | None) -> None:
         """Take in a sample."""
+        time = self._clock.at(sample.time, sample.steady) if sample is not None else 0.0
         match sample:
             case Fast():
                 for quick in sample.cards:
-                    self._of(quick.card).fast(sample.time, quick)
+                    self._of(quick.card).fast(time, quick)
             case Slow():
                 for slow in sample.cards:
-                    self._of(slow.card).slow(sample.time, slow)
+                    self._of(slow.card).slow(time, slow)
             case Cards():
                 self._told = sample
                 for facts in _with_instances(sample.cards):

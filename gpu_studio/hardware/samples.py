@@ -16,9 +16,14 @@ Why = dict[str, str]
 
 
 class Sample(msgspec.Struct, kw_only=True, tag_field="sample", frozen=True):
-    """What every sample has."""
+    """What every sample has.
+
+    `steady` is seconds of a clock that nobody sets, since the machine was started; 0 where it is not known, as in
+    recordings of an older GPU Studio. The sampler's process sets it as it writes.
+    """
 
     time: float
+    steady: float = 0.0
 
 
 class Started(Sample, tag="started", frozen=True):

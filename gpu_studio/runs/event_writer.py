@@ -12,8 +12,9 @@ from pathlib import Path
 import msgspec
 
 from gpu_studio.regular_files import open_regular
-from gpu_studio.runs.events import Elapsed, Event, LearningRate, Log, Memory, Steps, Warned, encode
+from gpu_studio.runs.events import Event, LearningRate, Log, Memory, Steps, Warned, encode
 from gpu_studio.runs.failures.full_disk import LASTING
+from gpu_studio.steady import steady_seconds
 
 BACKLOG_BYTES = 64 * 1024 * 1024
 _RETRY_SECONDS = 0.05
@@ -36,7 +37,7 @@ class EventWriter:
         self._refuse_used(path)
         self._lock = threading.Lock()
         self._sequence = 0
-        self._began = _steady_seconds()
+        self._began = steady_seconds()
         self._pending: deque[bytes] = deque()
         self._pending_bytes = 0
         self._backlog = backlog
@@ -54,7 +55,7 @@ class EventWriter:
         return len(self._pending)
 
     def write(self, event: Event) -> Event:
-        """Append `event` and return it as written, with its `seq` and `time`.
+        """Append `event` and return it as written, with its `seq`, `time` and `elapsed`.
 
         One that had to be given up comes back with `seq` -1. Raises ValueError after `close`.
         """
@@ -98,9 +99,8 @@ class EventWriter:
             raise FileExistsError(f"{path} already holds the events of a run: start a new run, or resume this one.")
 
     def _append(self, event: Event) -> Event:
-        numbered = msgspec.structs.replace(event, seq=self._sequence, time=time.time())
-        if isinstance(numbered, Elapsed):
-            numbered = msgspec.structs.replace(numbered, elapsed=round(_steady_seconds() - self._began, 3))
+        elapsed = round(steady_seconds() - self._began, 6)
+        numbered = msgspec.structs.replace(event, seq=self._sequence, time=time.time(), elapsed=elapsed)
         line = encode(numbered)
         self._sequence += 1
         self._pending.append(line)
@@ -133,8 +133,3 @@ class EventWriter:
             os.fsync(self._descriptor)
         except OSError:
             return
-
-
-def _steady_seconds() -> float:
-    """Seconds on a clock that nobody sets, and that goes on while the computer sleeps, where it has such a one."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

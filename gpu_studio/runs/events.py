@@ -29,18 +29,14 @@ ENDED: Final[tuple[State, ...]] = ("finished", "stopped", "failed", "lost")
 
 
 class Event(msgspec.Struct, kw_only=True, tag_field="event", frozen=True):
-    """What every event has. The writer sets `seq` and `time`."""
+    """What every event has. The writer sets all of it.
+
+    `elapsed` says how long the run has lasted, in seconds, by a clock that nobody can put forward or back, as somebody
+    may do to that of `time`; 0 where it is not known, as in runs of an older GPU Studio.
+    """
 
     seq: int = -1
     time: float = 0.0
-
-
-class Elapsed(Event, kw_only=True, frozen=True):
-    """An event that also says how long the run has lasted, in seconds; 0 where that is not known.
-
-    The writer sets it, by a clock that nobody can put forward or back, as somebody may do to that of `time`.
-    """
-
     elapsed: float = 0.0
 
 
@@ -184,7 +180,7 @@ class Epoch(Event, tag="epoch", frozen=True):
     samples_per_second: float
 
 
-class Memory(Elapsed, tag="memory", frozen=True):
+class Memory(Event, tag="memory", frozen=True):
     """Memory of each logical device, every half second."""
 
     devices: list[DeviceMemory]
@@ -223,7 +219,7 @@ class Warned(Event, tag="warning", frozen=True):
     suggestion: str = ""
 
 
-class Finished(Elapsed, tag="finished", frozen=True):
+class Finished(Event, tag="finished", frozen=True):
     """The end: `completed`, `early_stopping`, `stopped` (with a checkpoint) or `stopped_now` (without)."""
 
     reason: Literal["completed", "early_stopping", "stopped", "stopped_now"]
@@ -238,7 +234,7 @@ class Finished(Elapsed, tag="finished", frozen=True):
         return "stopped" if self.reason in ("stopped", "stopped_now") else "finished"
 
 
-class Failed(Elapsed, tag="failed", frozen=True):
+class Failed(Event, tag="failed", frozen=True):
     """The end: what went wrong in a plain sentence, what to try, and the traceback for who wants it.
 
     `kind` says what kind of failure it is (`out_of_memory`, `not_finite`, `device_lost`, …; empty: none of those).

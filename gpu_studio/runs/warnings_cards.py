@@ -14,6 +14,7 @@ from gpu_studio.runs.events import Devices
 from gpu_studio.runs.reading.lines import LineTail
 from gpu_studio.runs.results.run_cards import run_cards
 from gpu_studio.runs.warnings import UTILISATION_SECONDS, CardSight
+from gpu_studio.steady import SteadyClock
 
 HEAD_BYTES: Final = 64 * 1024
 LAST_BYTES: Final = 256 * 1024
@@ -35,6 +36,7 @@ class CardWatch:
         self._known: dict[str, CardFacts] = {}
         self._busy: dict[str, Points[float]] = {}
         self._held: dict[str, Points[tuple[str, ...]]] = {}
+        self._clock = SteadyClock()
 
     def read(self) -> None:
         """Take in what is new. A recording that cannot be read tells nothing."""
@@ -47,21 +49,26 @@ class CardWatch:
     def take(self, told: Iterable[AnySample]) -> None:
         """Take in samples, in their order."""
         for sample in told:
+            time = self._clock.at(sample.time, sample.steady)
             match sample:
                 case Cards():
                     self._know(sample.cards)
                 case Fast():
                     for fast in sample.cards:
                         if fast.utilisation_percent is not None:
-                            _add(self._busy, fast.card, sample.time, float(fast.utilisation_percent))
+                            _add(self._busy, fast.card, time, float(fast.utilisation_percent))
                 case Slow():
                     for slow in sample.cards:
                         if slow.throttle is not None:
                             reasons = tuple(reason for reason in slow.throttle if reason not in HARMLESS)
-                            _add(self._held, slow.card, sample.time, reasons)
+                            _add(self._held, slow.card, time, reasons)
 
     def sights(self, devices: Devices | None, now: float) -> tuple[CardSight, ...]:
-        """The cards that the run's logical devices are on, as they were in the seconds before `now`."""
+        """The cards that the run's logical devices are on, as they were in the seconds before `now`.
+
+        `now` is by the machine's clock, which may have been set since the recording began.
+        """
+        now += self._clock.behind
         replicas = set(devices.replicas if devices else ())
         return tuple(
             CardSight(

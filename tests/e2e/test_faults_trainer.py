@@ -19,6 +19,7 @@ from training_runs import Running, running, small_plan
 from gpu_studio.hardware.accompanying import accompany
 from gpu_studio.runs import events
 from gpu_studio.runs.lineage import read_history
+from gpu_studio.runs.results.run_times import read_times
 
 pytestmark = [
     pytest.mark.slow,
@@ -122,21 +123,27 @@ def test_that_a_folder_that_becomes_read_only_costs_one_checkpoint(live: Running
     fault.kept(before, gapless(live))
 
 
-def test_that_a_clock_set_back_loses_nothing_and_makes_no_time_negative(
+def test_that_a_clock_that_is_set_loses_nothing_and_changes_no_time(
     live: Running, faults: Faults, fault: Fault
 ) -> None:
-    fault.is_about("clock set back by an hour under a live run", "trains on; every time and duration stays sound")
-    before, newest = gapless(live), live.read()[-1].time
-    faults.set_clock(-HOUR)
-    with fault.noticed():
-        eventually(lambda: live.read()[-1].time < newest - HOUR / 2, "an earlier time")
-    goes_on(live)
-    trained = sum(len(each.losses) for each in live.of(events.Steps))
-    history = read_history(live.directory)
-    assert history.seconds is not None
-    assert 0 <= history.seconds < HOUR / 2
-    assert history.step >= trained
-    faults.set_clock(0)
+    fault.is_about(
+        "clock set back, then on by a day, under a live run", "trains on; every time and duration stays sound"
+    )
+    before = gapless(live)
+    for off in (-HOUR, 24 * HOUR, 0):
+        newest = live.read()[-1].time
+        faults.set_clock(off)
+        with fault.noticed():
+            eventually(lambda was=newest: abs(live.read()[-1].time - was) > HOUR / 2, "another time")
+        goes_on(live)
+        trained = sum(len(each.losses) for each in live.of(events.Steps))
+        history, times = read_history(live.directory), read_times(live.directory)
+        assert history.step >= trained
+        assert history.seconds is not None
+        axis = history.losses.column("time") - history.started.time
+        assert 0 <= axis[0] <= axis[-1] <= history.seconds < HOUR / 2
+        assert sum(times.states.values()) == pytest.approx(history.seconds, abs=5)
+        assert times.call_seconds < times.seconds_in("running") < HOUR / 2
     fault.kept(before, gapless(live))
 
 

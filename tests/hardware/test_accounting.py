@@ -9,6 +9,7 @@ import made_recordings as made
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from watched_machine import watched
 
 from gpu_studio.hardware import samples
@@ -72,6 +73,16 @@ def test_that_a_card_is_idle_only_while_the_run_trains(recording):
     card = account(recording, [(NOW, NOW + 15), (NOW + 22, NOW + 32)]).cards[CARD]
     assert card.idle_seconds == pytest.approx(6 + 3)
     assert card.busy_percent == pytest.approx((16 * 90 + 9 * 2) / 25)
+
+
+@pytest.mark.parametrize("off", [400 * 86_400.0, -86_400.0])
+def test_that_a_clock_that_is_set_changes_nothing_that_is_added_up(recording, off):
+    told = [fast(second, utilisation_percent=50 if second < 30 else 2, power_w=100.0) for second in range(41)]
+    told = [replace(each, steady=each.time - NOW + 500.0) for each in told]
+    before = account(write(recording, *told), [(NOW, NOW + 35)]).cards[CARD]
+    assert before.joules == pytest.approx(4000.0)
+    late = [replace(each, time=each.time + off * (place >= 17)) for place, each in enumerate(told)]
+    assert account(write(recording, *late), [(NOW, NOW + 35)]).cards[CARD] == before
 
 
 @given(st.lists(st.integers(0, 100), min_size=2, max_size=60))

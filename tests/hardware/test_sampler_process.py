@@ -22,6 +22,7 @@ from gpu_studio.hardware.samples import Owner, decode
 from gpu_studio.hardware.supervision import Watchdog, sampler_command
 from gpu_studio.hardware.supervisor import Supervisor
 from gpu_studio.hardware.words import RENEW
+from gpu_studio.steady import steady_seconds
 
 pytestmark = [
     pytest.mark.slow,
@@ -105,6 +106,9 @@ def test_that_a_real_library_is_read_through_every_layer(driver, owned):
         ["power limit"],
         5000,
     )
+    steady = [sample.steady for sample in sampler.samples]
+    assert steady == sorted(steady)
+    assert 0 < steady[0] <= steady_seconds()
     process = sampler.picture.processes.processes[0]
     assert (process.pid, process.memory_mib) == (os.getpid(), 500)
     assert process.user == psutil.Process().username()

@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from gpu_studio.runs import events
 from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs.reading.curves import curve
+from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.results.run_times import read_times
 
 NOW = 1.7e9
@@ -81,6 +83,33 @@ def test_that_the_first_call_counts_for_no_pace_as_it_holds_the_tracing(run):
 def test_that_a_run_without_a_word_has_no_times(run):
     times = read_times(run)
     assert (times.states, times.input_share, times.samples_per_second, times.step_seconds(0)) == ({}, None, None, None)
+
+
+def set_clock(run, second, off):
+    """Tell the run's events again, as if the clock of the machine had been set by so much at that second."""
+    told = [events.decode(line) for line in run.events_file.read_bytes().splitlines()]
+    told = [replace(each, elapsed=each.time - NOW + 0.25) for each in told]
+    late = [replace(each, time=each.time + off * (each.time >= NOW + second)) for each in told]
+    run.events_file.write_bytes(b"".join(map(events.encode, late)))
+
+
+@pytest.mark.parametrize("off", [400 * 86_400.0, -10 * 86_400.0])
+def test_that_a_clock_that_is_set_moves_no_time_from_one_state_to_another(run, off):
+    finished = events.Finished(reason="completed", seconds=30.0, epoch=1, step=0)
+    told = ((0, STARTED), (4, state("running")), (7, call(0, 1, 1.0)), (10, state("paused")), (15, state("running")))
+    tell(run, *told, (20, memory()), (27, finished))
+    before = read_times(run)
+    points = curve(run)
+    for second in (5, 7, 12, 18, 27):
+        tell(run, *told, (20, memory()), (27, finished))
+        set_clock(run, second, off)
+        assert read_times(run).spans == before.spans
+        assert curve(run).seconds.tolist() == points.seconds.tolist()
+        history = History()
+        history.apply_all(events.decode(line) for line in run.events_file.read_bytes().splitlines())
+        assert history.losses.column("time").tolist() == [NOW + 7]
+        assert [each.time for each in history.states] == [NOW + 4, NOW + 10, NOW + 15]
+        assert history.time_of(NOW + 30 + off) == NOW + 30
 
 
 @given(st.lists(st.tuples(st.sampled_from(["starting", "running", "paused", "stopping"]), st.floats(-50, 50))))

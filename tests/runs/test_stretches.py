@@ -15,7 +15,7 @@ from gpu_studio.runs.reading.glimpse import Glimpse
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.stretch import Stretch
 from gpu_studio.runs.reading.tail import Tail
-from gpu_studio.runs.steady import SteadyClock
+from gpu_studio.steady import SteadyClock
 
 UNKNOWN = b'{"event":"dreamt","seq":7,"time":1.5,"of":"sheep"}\n'
 

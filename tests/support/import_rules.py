@@ -28,6 +28,7 @@ ROOMS: Mapping[str, frozenset[str]] = {
     "csv_text": frozenset(),
     "user_paths": frozenset(),
     "thousands": frozenset(),
+    "steady": frozenset(),
     "__init__": frozenset(),
 }
 # What every room may use: the version, the place of the bundled files, how to start a process of ours, Ctrl+C, what a
@@ -45,6 +46,7 @@ COMMON = frozenset(
         "csv_text",
         "user_paths",
         "thousands",
+        "steady",
     }
 )
 # What the run directory holds, and nothing of those who start, follow or list runs.

@@ -91,7 +91,7 @@ def _ask(
 
 
 def _wrote(history: History, asked: float) -> bool:
-    return bool(history.checkpoints) and history.checkpoints[-1].time >= asked
+    return bool(history.checkpoints) and history.checkpoints[-1].time >= history.time_of(asked)
 
 
 def _tell(run: RunDirectory, chosen: argparse.Namespace, text: str) -> int:

@@ -35,7 +35,8 @@ class Watch:
         self._cards.read()
         cards = self._cards.sights(history.devices, now)
         before, full = self._standing, has_no_room(self._folder)
-        self._standing = concerns_of(history, cards, now=now, before=before, disk_full=full)
+        moment = history.time_of(now)
+        self._standing = concerns_of(history, cards, now=moment, before=before, disk_full=full)
         self._tell(before)
 
     def _tell(self, before: tuple[Concern, ...]) -> None:

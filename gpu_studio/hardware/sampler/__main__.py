@@ -23,6 +23,7 @@ from gpu_studio.hardware.sampler.watching import Request, Sampler
 from gpu_studio.hardware.samples import Sample, encode
 from gpu_studio.hardware.source import SIMULATE, Source, is_recording, open_source, simulated
 from gpu_studio.hardware.words import RENEW, SimulationError
+from gpu_studio.steady import steady_seconds
 
 READ = 65536
 LONGEST_REQUEST = 65536
@@ -99,7 +100,7 @@ def watch(source: Source, wanted: Request, chosen: argparse.Namespace) -> int:
 
 
 def _emit(sample: Sample) -> None:
-    line = encode(sample)
+    line = encode(msgspec.structs.replace(sample, steady=round(steady_seconds(), 6)))
     while line:
         line = line[os.write(1, line) :]
 

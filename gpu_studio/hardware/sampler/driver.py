@@ -88,7 +88,8 @@ class Driver:
     def told(self, time: float) -> Cards:
         """All cards as a sample."""
         ordered = sorted(self.facts.values(), key=lambda facts: bus_order(facts.bus_id))
-        return Cards(time=time, cards=ordered, why=self.why, **self._versions)
+        driver, cuda = self._versions.get("driver"), self._versions.get("cuda")
+        return Cards(time=time, cards=ordered, why=self.why, driver=driver, cuda=cuda)
 
     def _found(self, asleep: list[PciCard]) -> list[CardFacts]:
         failure = nvml.start(self.calls.ask("nvmlInitWithFlags", nvml.NO_ATTACH if asleep else 0))

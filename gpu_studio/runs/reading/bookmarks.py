@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from copy import copy
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from gpu_studio.runs.steady import SteadyClock
+from gpu_studio.steady import SteadyClock
 
 MOST: Final = 4096
 APART: Final = 256 * 1024
@@ -19,17 +20,17 @@ _OFFSET, _TIME = attrgetter("offset"), attrgetter("time")
 class Bookmark(NamedTuple):
     """No line before the byte `offset` has a later `time`, and none after it an earlier one, in seconds since 1970.
 
-    The times are those of a `SteadyClock`, which stood `behind` by so many seconds there.
+    The times are those of a `SteadyClock`; `left` is as the lines before left it.
     """
 
     time: float
     offset: int
-    behind: float
+    left: SteadyClock
 
     @property
     def clock(self) -> SteadyClock:
-        """The clock as it was there."""
-        return SteadyClock(self.time, self.behind)
+        """A clock for reading on from there."""
+        return copy(self.left)
 
 
 class Lines(NamedTuple):
@@ -47,14 +48,14 @@ class Bookmarks:
     """Bookmarks in their order: at most 4,096 of them however long the file. Later ones can be foreseen."""
 
     def __init__(self) -> None:
-        self._kept: list[Bookmark] = [Bookmark(-math.inf, 0, 0.0)]
+        self._kept: list[Bookmark] = [Bookmark(-math.inf, 0, SteadyClock())]
         self._ahead: list[Bookmark] = []
         self._apart = APART
 
     def note(self, clock: SteadyClock, offset: int) -> None:
         """A line begins at this byte, and the clock is as the lines before have left it."""
         if offset - self._kept[-1].offset >= self._apart:
-            self._kept.append(Bookmark(clock.newest, offset, clock.behind))
+            self._kept.append(Bookmark(clock.newest, offset, copy(clock)))
             if len(self._kept) > MOST:
                 self._kept, self._apart = self._kept[::2], 2 * self._apart
 

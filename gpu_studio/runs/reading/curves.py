@@ -11,6 +11,7 @@ from gpu_studio.runs.events import AnyEvent, Epoch, Steps, decode
 from gpu_studio.runs.lineage import ancestors
 from gpu_studio.runs.reading.lines import LineTail
 from gpu_studio.runs.reading.series import Array, Series, extremes
+from gpu_studio.steady import SteadyClock
 
 LOSS: Final = "loss"
 """The loss of each step; every other name is a metric of the epochs."""
@@ -80,6 +81,7 @@ class _Reader:
         self._series = series
         self._wanted = (_STARTED, _EPOCH if by_epoch else _STEPS)
         self._started: float | None = None
+        self._clock = SteadyClock()
         self._calls: list[tuple[int, int, float, float]] = []
         self._losses: list[float | None] = []
 
@@ -93,28 +95,29 @@ class _Reader:
     def _take(self, event: AnyEvent | None) -> None:
         if event is None:
             return
+        time = self._clock.at(event.time, event.elapsed)
         if self._started is None:
-            self._started = event.time
+            self._started = time
         if isinstance(event, Steps):
-            self._take_steps(event)
+            self._take_steps(event, time)
         elif isinstance(event, Epoch):
-            self._take_epoch(event)
+            self._take_epoch(event, time)
 
     def _seconds(self, time: float) -> float:
         self.reached = max(self.reached, self._began + time - (self._started or 0.0))
         return self.reached
 
-    def _take_epoch(self, event: Epoch) -> None:
+    def _take_epoch(self, event: Epoch, time: float) -> None:
         if self._name in event.metrics and (self._end is None or event.step <= self._end):
-            self._series.add(event.step, self._seconds(event.time), event.metrics[self._name])
+            self._series.add(event.step, self._seconds(time), event.metrics[self._name])
 
-    def _take_steps(self, event: Steps) -> None:
+    def _take_steps(self, event: Steps, time: float) -> None:
         whole = len(event.losses)
         count = whole if self._end is None else min(whole, self._end - event.first_step)
         if count <= 0:
             return
         each = event.seconds / whole
-        self._calls.append((event.first_step, count, self._seconds(event.time - (whole - count) * each), each))
+        self._calls.append((event.first_step, count, self._seconds(time - (whole - count) * each), each))
         self._losses += event.losses[:count]
         if len(self._losses) >= _BATCH:
             self._flush()

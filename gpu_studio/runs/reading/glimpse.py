@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from copy import copy
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -17,7 +18,7 @@ from gpu_studio.runs.events import AnyEvent, Failed, Finished, State, StateChang
 from gpu_studio.runs.reading.bookmarks import Bookmark
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.pace import Pace
-from gpu_studio.runs.steady import SteadyClock
+from gpu_studio.steady import SteadyClock
 
 SMALLEST: Final = 8 * 1024 * 1024
 """Bytes of a file below which it is read so soon that looking ahead is not worth while."""
@@ -74,7 +75,7 @@ class Glimpse:
         """Where in the file which moment stands, as far as it was seen, in order."""
         clock = SteadyClock()
         first = ((offset, self._seen[offset][0]) for offset in sorted(self._seen) if self._seen[offset])
-        return [Bookmark(clock.at(event.time), offset, clock.behind) for offset, event in first]
+        return [Bookmark(clock.at(event.time, event.elapsed), offset, copy(clock)) for offset, event in first]
 
     @property
     def steps(self) -> list[Steps]:

@@ -21,7 +21,7 @@ from gpu_studio.runs.reading.memory import MemorySeries
 from gpu_studio.runs.reading.pace import Pace
 from gpu_studio.runs.reading.reached import reached
 from gpu_studio.runs.reading.series import Series
-from gpu_studio.runs.steady import SteadyClock
+from gpu_studio.steady import SteadyClock
 
 MOST_MARKS: Final = 1000
 _LEARNING_RATES: Final = 1 << 16
@@ -158,6 +158,10 @@ class History:
             return self._elapsed
         return max(0.0, self.last_time - self.started.time)
 
+    def time_of(self, moment: float) -> float:
+        """A moment by the machine's clock, as the run's times are: that clock may have been set since the run began."""
+        return moment + self.clock.behind
+
     @property
     def _completed(self) -> bool:
         return self.finished is not None and self.finished.reason == "completed"
@@ -214,7 +218,7 @@ class History:
 
     def _timed(self, event: AnyEvent) -> AnyEvent:
         # The writer sets the time. Where nobody has, it is that of the event before.
-        time = self.clock.at(event.time or math.nan)
+        time = self.clock.at(event.time or math.nan, event.elapsed)
         return event if time == event.time or not math.isfinite(time) else replace(event, time=time)
 
     def _pour(self) -> None:
@@ -224,7 +228,7 @@ class History:
         self.revision += 1
         event = self._timed(event)
         self.last_time = event.time
-        if isinstance(event, events.Elapsed) and event.elapsed > 0:
+        if event.elapsed > 0:
             self._elapsed = event.elapsed
         match event:
             case events.Memory():

@@ -58,6 +58,6 @@ class Stretch:
         return more
 
     def _is_inside(self, event: AnyEvent) -> bool:
-        time = self._clock.at(event.time)
+        time = self._clock.at(event.time, event.elapsed)
         began = time - event.seconds if isinstance(event, Steps) else time
         return began <= self._end and time >= self._start

@@ -10,6 +10,7 @@ import msgspec
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import AnyEvent, Checkpoint, Event, Failed, Finished, Started, State, StateChanged, decode
 from gpu_studio.runs.reading.lines import LineTail
+from gpu_studio.steady import SteadyClock
 
 TRAINING: Final = ("running", "stopping")
 """The states in which steps are trained: a run that is stopping ends its call first."""
@@ -149,11 +150,12 @@ class _Reader:
         self.newest = b""
         self._state: State | None = None
         self._since = 0.0
+        self._clock = SteadyClock()
         self._now = 0.0
 
     def take(self, event: AnyEvent) -> None:
         """Take in a rare event."""
-        self._now = event.time
+        self._now = self._clock.at(event.time, event.elapsed)
         match event:
             case StateChanged():
                 self._enter(event.state)
@@ -170,18 +172,17 @@ class _Reader:
             call = _calls.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return
-        self._now, self.newest = call.time, b""
+        self._now, self.newest = self._clock.at(call.time, call.elapsed), b""
         self.times.add(call.first_step, call.samples, call.seconds, call.input_seconds)
 
     def conclude(self) -> RunTimes:
         """Return the times; a state that was not left lasts up to the newest event."""
-        newest = decode(self.newest)
-        self._now = max(self._now, newest.time if newest else 0.0)
+        if (newest := decode(self.newest)) is not None:
+            self._now = self._clock.at(newest.time, newest.elapsed)
         self._enter(None)
         return self.times
 
     def _enter(self, state: State | None) -> None:
         if self._state is not None:
-            # A clock that was put back makes a state last no less than nothing.
-            self.times.spans.append(Span(self._state, self._since, max(self._since, self._now)))
+            self.times.spans.append(Span(self._state, self._since, self._now))
         self._state, self._since = state, self._now

@@ -17,6 +17,7 @@ from gpu_studio.runs.reading.curves import thinned
 from gpu_studio.runs.reading.lines import LineTail
 from gpu_studio.runs.reading.memory import MemorySeries
 from gpu_studio.runs.reading.series import Array, Series
+from gpu_studio.steady import SteadyClock
 
 Figure = Literal["utilisation", "power"]
 _MEMORY: Final = b'{"event":"memory"'
@@ -34,11 +35,13 @@ Curves = dict[str, tuple[Array, Array]]
 def memory_curves(run: RunDirectory, began: float, points: int) -> Curves:
     """Bytes in use on each logical device. Raises OSError if the events cannot be read."""
     found: dict[str, MemorySeries] = {}
+    clock = SteadyClock()
     for line in LineTail(run.events_file).read_all():
         event = decode(line) if line.startswith(_MEMORY) else None
         if isinstance(event, Memory):
+            time = clock.at(event.time, event.elapsed)
             for sample in event.devices:
-                found.setdefault(sample.device, MemorySeries(sample.device)).add(event.time, sample)
+                found.setdefault(sample.device, MemorySeries(sample.device)).add(time, sample)
     return {name: _thin(series.times - began, series.current, points) for name, series in found.items()}
 
 
@@ -49,10 +52,12 @@ def card_curves(run: RunDirectory, cards: Sequence[str], began: float, points: i
     """
     wanted = frozenset(cards)
     found: dict[tuple[Figure, str], Series] = {}
+    clock = SteadyClock()
     for sample in _fast(run):
+        time = clock.at(sample.time, sample.steady)
         for card in sample.cards:
             if card.card in wanted:
-                _take(found, sample.time, card)
+                _take(found, time, card)
     curves: dict[Figure, Curves] = {"utilisation": {}, "power": {}}
     for (figure, key), series in found.items():
         times, values = _thin(series.column("time") - began, series.column("value"), points)

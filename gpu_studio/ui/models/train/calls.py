@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu_studio.runs.events import Steps
 from gpu_studio.runs.reading.series import Series
-from gpu_studio.runs.steady import SteadyClock
+from gpu_studio.steady import SteadyClock
 
 _MOST = 1 << 16
 _COLUMNS = ("time", "step", "input", "samples")
@@ -39,7 +39,7 @@ class Calls:
         """Take note of calls, cheaper together than one by one."""
         points = [
             (
-                self._clock.at(call.time),
+                self._clock.at(call.time, call.elapsed),
                 call.seconds / len(call.losses),
                 call.input_seconds / call.seconds,
                 call.samples / call.seconds,

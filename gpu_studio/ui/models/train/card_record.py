@@ -14,7 +14,7 @@ from gpu_studio.hardware.picture import Picture
 from gpu_studio.hardware.samples import AnySample, CardFacts, Cards, SampleError, decode
 from gpu_studio.runs.reading.bookmarks import Bookmarks
 from gpu_studio.runs.reading.lines import LineTail
-from gpu_studio.runs.steady import SteadyClock
+from gpu_studio.steady import SteadyClock
 from gpu_studio.ui.models.train.card_events import CardEvents
 from gpu_studio.ui.models.train.card_figures import CardFigures
 from gpu_studio.ui.models.train.slices import Slices
@@ -146,5 +146,5 @@ def samples_in(lines: Iterable[bytes], clock: SteadyClock) -> Iterator[AnySample
             # What is no sample is half a line, as a full disk leaves it.
             with suppress(SampleError):
                 if (sample := decode(line)) is not None:
-                    time = clock.at(sample.time)
+                    time = clock.at(sample.time, sample.steady)
                     yield sample if time == sample.time else replace(sample, time=time)

@@ -69,7 +69,8 @@ class RunConcerns(QObject):
         now = self._clock()
         cards = self._cards.sights(run.history.devices, now)
         before, full = self._standing, run.live and has_no_room(run.run.path)
-        self._standing = concerns_of(run.history, cards, now=now, before=before, disk_full=full)
+        moment = run.history.time_of(now)
+        self._standing = concerns_of(run.history, cards, now=moment, before=before, disk_full=full)
         self._tell(run, before)
         self._show()
 
