@@ -8,16 +8,18 @@ from hypothesis import strategies as st
 from made_recordings import NO_UTILISATION, cards, fast, host, identities, used_mib
 from made_runs import MIB, Script, make_run
 
-from gpu_studio.hardware.samples import Cards, Fast, FastFigures, Started, encode
+from gpu_studio.hardware.samples import CardFacts, Cards, Fast, FastFigures, Started, encode
 from gpu_studio.runs.events import Devices, LogicalDevice
 from gpu_studio.runs.lineage import events_of, read_history
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.results.run_cards import RunCard, run_cards, uses_cards
+from gpu_studio.runs.results.run_cards import RunCard, card_numbers, run_cards, uses_cards
 from gpu_studio.ui.models.devices.sample_points import HOST
 from gpu_studio.ui.models.train.card_figures import LONGEST_GAP, MOST_POINTS, CardFigures
 from gpu_studio.ui.models.train.card_readout import device_table
 from gpu_studio.ui.models.train.card_record import CardRecord
+from gpu_studio.ui.models.train.memory_now import places
 from gpu_studio.ui.models.train.readout import Readout
+from gpu_studio.ui.pages.train.drawing import faint_style_of, style_of
 from gpu_studio.ui.pages.train.figure_lines import figure_drawing
 from gpu_studio.ui.pages.train.memory_lines import memory_drawing
 
@@ -266,3 +268,34 @@ def test_that_the_table_is_told_in_words_and_as_cells(runs_dir, record):
 def test_that_nothing_is_told_before_the_run_has_begun(record):
     record.take(host(1.0))
     assert device_table(History(), record, None) is None
+
+
+@given(st.lists(st.integers(0, 7), min_size=1, max_size=4, unique=True), st.booleans())
+def test_that_a_run_on_cards_by_uuid_has_the_colours_of_the_devices_page(qapp, tmp_path_factory, chosen, by_uuid):
+    history, record = History(), CardRecord(tmp_path_factory.mktemp("run") / "hardware.jsonl")
+    seen = [
+        LogicalDevice(name=f"GPU:{place}", physical=card.uuid if by_uuid else f"GPU:{number}", uuid=card.uuid)
+        for place, (number, card) in enumerate((number, EIGHT[number]) for number in chosen)
+    ]
+    history.apply(devices(*seen))
+    assert list(places(history, record).values()) == (list(range(len(seen))) if by_uuid else chosen)
+    record.take(Cards(time=1.0, cards=list(EIGHT)))
+    assert list(places(history, record).values()) == chosen
+
+
+def test_that_a_cards_line_has_the_colour_of_the_device_on_it(record, tmp_path):
+    history = read_history(make_run(tmp_path, Script(trained=1, devices=1)))
+    history.apply(devices(LogicalDevice(name="GPU:0", physical=EIGHT[3].uuid, uuid=EIGHT[3].uuid)))
+    fed(record, history, EIGHT)
+    assert figure_drawing(history, record, "utilisation").entries[0].style == style_of(3)
+    drawing = memory_drawing(history, record, wanted=True)
+    assert [entry.style for entry in drawing.entries if entry.name == "GPU:0"] == [style_of(3)]
+    assert [line.style for line in drawing.lines] == [faint_style_of(3), style_of(3)]
+
+
+def test_that_an_instance_has_the_number_of_its_card():
+    listed = cards("MIG")
+    part = listed[0].instances[0]
+    whole = CardFacts(card=part.card, uuid=part.card, name=part.name)
+    seen = devices(logical("GPU:0", part.card))
+    assert card_numbers(seen, {part.card: whole}, listed) == {"GPU:0": 0}

@@ -75,10 +75,10 @@ def test_that_each_card_is_drawn_with_the_device_that_lies_on_it(show, live_run)
     plot = show(live_run)
     for place, card in enumerate(TURNED[:2]):
         style, values = drawn(plot, f"{card.card} memory")
-        assert style == faint_style_of(place)
+        assert style == faint_style_of(7 - place), "as on the Devices page, whose order is the driver's"
         assert values.min() >= used_mib(7 - place) * MIB
         assert values.max() < (used_mib(7 - place) + 7) * MIB
-        assert drawn(plot, f"GPU:{place}")[0] == style_of(place)
+        assert drawn(plot, f"GPU:{place}")[0] == style_of(7 - place)
     assert plot.names[-2:] == ["GPU:0", "GPU:1"], "the devices lie over their cards"
 
 
@@ -88,7 +88,7 @@ def test_that_the_faint_line_can_be_told_from_the_background_in_both_themes(show
         theme.set_mode(mode)
         image = plot.canvas.grab().toImage()
         found = {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
-        assert {style.colour(theme.tokens) for style in (faint_style_of(0), style_of(0))} <= found
+        assert {style.colour(theme.tokens) for style in (faint_style_of(7), style_of(7))} <= found
 
 
 def test_that_the_switch_takes_the_cards_away_and_is_remembered(qtbot, show, page, theme, settings, live_run):
@@ -123,7 +123,7 @@ def test_that_utilisation_is_chosen_by_its_tab_and_read_at_the_crosshair(qtbot, 
     assert plot.redraws > before
     assert (plot.canvas.backdrop.low, plot.canvas.backdrop.high) == (0.0, 100.0)
     assert plot.canvas.accessibleName() == "Utilisation over time"
-    assert drawn(plot, f"{TURNED[1].card} utilisation")[0] == style_of(1)
+    assert drawn(plot, f"{TURNED[1].card} utilisation")[0] == style_of(6)
     page.charts.time.move_cursor(3.0)
     at = page.live_run.history.started.time + 3.0
     told = page.live_run.record.figures.value_at(TURNED[0].card, "utilisation", at)

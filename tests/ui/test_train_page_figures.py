@@ -14,6 +14,7 @@ from gpu_studio.runs.lineage import events_of, read_history
 from gpu_studio.runs.reading.history import History
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.train.calls import Calls
+from gpu_studio.ui.models.train.card_record import CardRecord
 from gpu_studio.ui.models.train.headline import headline
 from gpu_studio.ui.models.train.memory_now import memory_now
 from gpu_studio.ui.models.train.outcome import outcome
@@ -142,8 +143,14 @@ def test_that_before_the_first_epoch_there_is_a_dash_and_before_the_first_step_n
     assert readout(History(), Calls(), None, None) is None
 
 
-def test_that_each_device_is_told_against_its_limit_in_the_order_of_the_devices(runs_dir):
-    devices = memory_now(told(make_run(runs_dir, Script(trained=1)))[0])
+@pytest.fixture
+def record(qapp, tmp_path):
+    """A run beside which nothing was recorded."""
+    return CardRecord(tmp_path / "hardware.jsonl")
+
+
+def test_that_each_device_is_told_against_its_limit_in_the_order_of_the_devices(runs_dir, record):
+    devices = memory_now(told(make_run(runs_dir, Script(trained=1)))[0], record)
     assert [device.name for device in devices] == ["GPU:0", "GPU:1", "GPU:2", "GPU:3"]
     assert [device.place for device in devices] == [0, 1, 2, 3]
     assert all(0 < device.share < device.peak_share <= 1 for device in devices)
@@ -153,8 +160,8 @@ def test_that_each_device_is_told_against_its_limit_in_the_order_of_the_devices(
     assert caption(devices)[0] == "in use by TensorFlow's allocator · line: limit"
 
 
-def test_that_a_carved_cpu_says_that_variables_and_the_hosts_arena_were_counted(runs_dir):
-    devices = memory_now(told(make_run(runs_dir, Script(kind="CPU", trained=1)))[0])
+def test_that_a_carved_cpu_says_that_variables_and_the_hosts_arena_were_counted(runs_dir, record):
+    devices = memory_now(told(make_run(runs_dir, Script(kind="CPU", trained=1)))[0], record)
     assert [device.name for device in devices] == ["CPU:0", "CPU:1", "CPU:2", "CPU:3", "host"]
     assert devices[-1].place is None
     assert "all logical CPUs" in devices[-1].caption
@@ -163,22 +170,22 @@ def test_that_a_carved_cpu_says_that_variables_and_the_hosts_arena_were_counted(
     assert "host: arena" in caption(devices)[0]
 
 
-def test_that_a_limit_far_above_the_curves_is_told_and_not_drawn(runs_dir):
+def test_that_a_limit_far_above_the_curves_is_told_and_not_drawn(runs_dir, record):
     history = told(make_run(runs_dir, Script(trained=1)))[0]
     far = events.DeviceMemory(
         device="GPU:0", current=10 * MIB, peak=10 * MIB, source="allocator", limit=80 * 1024 * MIB
     )
     history.memory.clear()
     history.apply(events.Memory(devices=[far], time=history.last_time))
-    devices = memory_now(history)
+    devices = memory_now(history, record)
     assert limits(devices) == []
     assert caption(devices)[0].endswith("limit 80.0 GiB, above the view")
 
 
-def test_that_a_device_without_a_limit_says_so():
+def test_that_a_device_without_a_limit_says_so(record):
     history = History()
     history.apply(events.Memory(devices=[events.DeviceMemory(device="GPU:0", current=5, peak=9, source="allocator")]))
-    assert memory_now(history)[0].caption == "peak 9 B · no limit"
+    assert memory_now(history, record)[0].caption == "peak 9 B · no limit"
 
 
 @pytest.mark.parametrize(("ending", "resumable"), [("failed", True), ("none", True), ("stopped", True)])

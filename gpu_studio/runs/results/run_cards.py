@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_studio.hardware.identity import Identity, same
@@ -42,6 +42,21 @@ def run_cards(devices: Devices | None, known: Mapping[str, CardFacts]) -> tuple[
         if key is not None:
             found.setdefault(key, []).append((place, device.name))
     return tuple(RunCard(key, *zip(*mine, strict=True)) for key, mine in found.items())
+
+
+def card_numbers(
+    devices: Devices | None, known: Mapping[str, CardFacts], listed: Sequence[CardFacts]
+) -> dict[str, int]:
+    """The number of each card that the run's logical GPUs were carved from, by what the run calls the card.
+
+    It is its place among the cards `listed` by the driver; a MIG instance has that of its card. One that was not
+    recorded, or that is not listed any more, has none here.
+    """
+    numbers = {part.card: place for place, card in enumerate(listed) for part in card.instances}
+    numbers |= {card.card: place for place, card in enumerate(listed)}
+    identities = [(Identity(card.uuid, card.bus_id), card) for card in known.values()]
+    keys = {device.physical: _key(device, identities) for device in (devices.logical if devices else ())}
+    return {physical: numbers[key] for physical, key in keys.items() if key is not None and key in numbers}
 
 
 def uses_cards(devices: Devices | None) -> bool:

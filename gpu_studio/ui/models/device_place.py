@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Protocol
 
@@ -22,17 +22,25 @@ class Device(Protocol):
         """What the plan calls the physical device."""
 
 
-def places(devices: Iterable[Device], machine: Machine | None = None) -> dict[str, int]:
+def places(
+    devices: Iterable[Device], machine: Machine | None = None, numbers: Mapping[str, int] | None = None
+) -> dict[str, int]:
     """The place of each of TensorFlow's logical devices, given all of them in its order.
 
     A card has its own number's colour, as on the Devices page, and so has its first slice; further slices have those of
     the next numbers that no card here has. Beside cards the CPU is the host, which has no colour of its own; without
-    cards the logical CPUs stand for them.
+    cards the logical CPUs stand for them. `numbers` has the numbers of cards by what the plan calls them, as far as
+    they are known otherwise than by `machine`.
     """
     listed = tuple(devices)
     if not any(each.name.startswith("GPU") for each in listed):
         return {each.name: place for place, each in enumerate(listed)}
-    cards = {each.physical: _number(each.physical, machine) for each in listed if each.name.startswith("GPU")}
+    known = numbers or {}
+    cards = {
+        each.physical: known.get(each.physical, _number(each.physical, machine))
+        for each in listed
+        if each.name.startswith("GPU")
+    }
     free = _free({number for number in cards.values() if number is not None})
     found: dict[str, int] = {}
     for each in listed:

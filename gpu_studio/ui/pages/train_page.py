@@ -214,8 +214,8 @@ class TrainPage(QWidget):
             self.charts.loss.name_curves(run.history)
             self.header.set_saved(bool(run.history.checkpoints))
             self.now.set_live(run.live)
-            self.now.set_devices(memory_now(run.history))
         if (self._shown_record, self._shown_revision) != shown:
+            self.now.set_devices(memory_now(run.history, run.record))
             self._show_readout()
 
     def _show_line(self) -> None:

@@ -53,7 +53,7 @@ def device_table(history: History, record: CardRecord, moment: float | None) -> 
 def _rows(history: History, record: CardRecord, time: float | None) -> Iterator[Row]:
     """For each device the bytes in use by TensorFlow, and what was recorded of its card."""
     keys = {name: card.key for card in run_cards(history.devices, record.known) for name in card.devices}
-    names = [device.name for device in memory_now(history)]
+    names = [device.name for device in memory_now(history, record)]
     if not uses_cards(history.devices):
         keys[_HOST_NAME] = HOST
         names += [] if _HOST_NAME in names or record.empty else [_HOST_NAME]

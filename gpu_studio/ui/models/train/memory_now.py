@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.memory import MemorySeries
+from gpu_studio.runs.results.run_cards import card_numbers
 from gpu_studio.ui.models import device_place, figures
+from gpu_studio.ui.models.train.card_record import CardRecord
 
 SOURCES = {
     "allocator": "in use by TensorFlow's allocator",
@@ -63,16 +65,24 @@ class DeviceMemoryNow:
         return f"{self.name}: {figures.size(self.current)}{limit}, peak {figures.size(self.peak)} ({counted})"
 
 
-def places(history: History) -> dict[str, int]:
-    """The number of each logical device by its name, from which it has its colour and dash."""
-    return device_place.places(history.devices.logical) if history.devices else {}
+def places(history: History, record: CardRecord) -> dict[str, int]:
+    """The number of each logical device by its name, from which it has its colour and dash.
+
+    The cards are numbered as they were recorded beside the run, so that one named by its UUID looks as it does on the
+    Devices page.
+    """
+    if history.devices is None:
+        return {}
+    listed = [card.facts for card in record.picture.cards.values()]
+    return device_place.places(history.devices.logical, numbers=card_numbers(history.devices, record.known, listed))
 
 
-def memory_now(history: History) -> list[DeviceMemoryNow]:
+def memory_now(history: History, record: CardRecord) -> list[DeviceMemoryNow]:
     """Every device whose memory was told, in the order of the logical devices, the host last."""
-    known = places(history)
+    known = places(history, record)
     rows = [_now(series, known.get(name)) for name, series in history.memory.items()]
-    return sorted(rows, key=lambda row: len(known) if row.place is None else row.place)
+    order = {name: number for number, name in enumerate(known)}
+    return sorted(rows, key=lambda row: order.get(row.name, len(order)))
 
 
 def _now(series: MemorySeries, place: int | None) -> DeviceMemoryNow:

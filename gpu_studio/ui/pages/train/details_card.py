@@ -89,7 +89,7 @@ class DetailsCard(Card):
         self.table.set_live(run.live)
         count = len(run.history.checkpoints)
         self.tabs.set_text(CHECKPOINTS, f"{CHECKPOINTS} {count}" if count else CHECKPOINTS)
-        if self.placement.refresh(run.history):
+        if self.placement.refresh(run.history, run.record):
             self._show_placement()
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
@@ -75,12 +75,17 @@ def faint_style_of(place: int | None) -> Style:
     return Style(lambda tokens: mix(strong.colour(tokens), tokens.surface, _FAINT), strong.dash)
 
 
-def card_lines(record: CardRecord, cards: Sequence[RunCard], figure: Figure, *, faint: bool = False) -> list[Line]:
-    """What the cards showed, each in the colour and dash of the first device carved from it."""
+def card_lines(
+    record: CardRecord, cards: Sequence[RunCard], figure: Figure, places: Mapping[str, int], *, faint: bool = False
+) -> list[Line]:
+    """What the cards showed, each in the colour and dash of the first device carved from it.
+
+    `places` has the numbers of the devices by their names.
+    """
     style = faint_style_of if faint else style_of
     found = []
     for card in cards:
-        line = _recorded(record, card.key, figure, style(card.places[0]))
+        line = _recorded(record, card.key, figure, style(places[card.devices[0]]))
         if line is not None:
             names = card.devices if figure == "memory" else (card.label,)
             found.append(replace(line, belongs=names, what=f"{card.label} {_WHAT[figure]}"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gpu_studio.hardware.picture import CardNow
@@ -11,6 +11,7 @@ from gpu_studio.runs.results.run_cards import RunCard, run_cards, uses_cards
 from gpu_studio.ui.models.devices.sample_points import HOST, Figure
 from gpu_studio.ui.models.train.card_readout import TEXTS
 from gpu_studio.ui.models.train.card_record import CardRecord
+from gpu_studio.ui.models.train.memory_now import places
 from gpu_studio.ui.pages.train.drawing import (
     CPU_OF_HOST,
     Drawing,
@@ -36,10 +37,11 @@ def figure_drawing(history: History, record: CardRecord, figure: Figure) -> Draw
     if not uses_cards(history.devices):
         return _host_drawing(record, figure)
     cards = run_cards(history.devices, record.known)
-    lines = card_lines(record, cards, figure)
+    known = places(history, record)
+    lines = card_lines(record, cards, figure, known)
     return Drawing(
         lines=lines,
-        entries=_entries(record, cards, figure) if lines else (),
+        entries=_entries(record, cards, figure, known) if lines else (),
         caption=_caption(record, figure) if lines else ("", ""),
         nothing=_why_nothing(record, cards, figure),
     )
@@ -50,11 +52,12 @@ def _caption(record: CardRecord, figure: Figure) -> tuple[str, str]:
     return joined(full, simulated(record)), joined(short, simulated(record))
 
 
-def _entries(record: CardRecord, cards: Sequence[RunCard], figure: Figure) -> list[Entry]:
+def _entries(record: CardRecord, cards: Sequence[RunCard], figure: Figure, known: Mapping[str, int]) -> list[Entry]:
     """The cards' names, and their newest values where these are few enough to be read."""
     values = [record.figures.value_at(card.key, figure, record.figures.last) for card in cards]
     told = ["" if value is None or len(cards) > MOST_VALUES else TEXTS[figure](value) for value in values]
-    return [Entry(card.label, style_of(card.places[0]), text) for card, text in zip(cards, told, strict=True)]
+    styles = [style_of(known[card.devices[0]]) for card in cards]
+    return [Entry(card.label, style, text) for card, style, text in zip(cards, styles, told, strict=True)]
 
 
 def _host_drawing(record: CardRecord, figure: Figure) -> Drawing:

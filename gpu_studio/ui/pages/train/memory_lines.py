@@ -8,7 +8,7 @@ from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.results.run_cards import run_cards, uses_cards
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.train.card_record import CardRecord
-from gpu_studio.ui.models.train.memory_now import DeviceMemoryNow, memory_now
+from gpu_studio.ui.models.train.memory_now import DeviceMemoryNow, memory_now, places
 from gpu_studio.ui.pages.train.drawing import (
     Drawing,
     Line,
@@ -31,7 +31,7 @@ _SOON: Final = 5.0
 
 def memory_drawing(history: History, record: CardRecord, wanted: bool | None = None) -> Drawing:
     """What the memory plot shows. The cards are drawn as `wanted`; None: where they do not press the devices flat."""
-    devices = memory_now(history)
+    devices = memory_now(history, record)
     cards = _card_lines(history, record)
     near = not _is_far(cards, devices)
     shown = bool(cards) and (near if wanted is None else wanted)
@@ -83,7 +83,8 @@ def _device_lines(history: History, devices: list[DeviceMemoryNow]) -> list[Line
 
 def _card_lines(history: History, record: CardRecord) -> list[Line]:
     if uses_cards(history.devices):
-        return card_lines(record, run_cards(history.devices, record.known), "memory", faint=True)
+        cards = run_cards(history.devices, record.known)
+        return card_lines(record, cards, "memory", places(history, record), faint=True)
     return host_lines(record, "memory", faint=True) if history.devices else []
 
 

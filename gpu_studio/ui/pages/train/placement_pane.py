@@ -13,8 +13,9 @@ from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.placement_words import choice, headline
 from gpu_studio.runs.reading.placements import Judgement, judged
 from gpu_studio.ui.models import figures
-from gpu_studio.ui.models.device_place import places
 from gpu_studio.ui.models.plan.lanes.step_rows import measured_picture
+from gpu_studio.ui.models.train.card_record import CardRecord
+from gpu_studio.ui.models.train.memory_now import places
 from gpu_studio.ui.models.train.placement_rows import (
     ASKED,
     BETWEEN,
@@ -57,6 +58,7 @@ class PlacementPane(QWidget):
         super().__init__(parent)
         self.found: Judgement | None = None
         self._placement: Placement | None = None
+        self._devices: dict[str, int] = {}
         self._timeline: Timeline | None = None
         self.model, self.crossings_model = PlacementModel(), CrossingsModel()
         for model in (self.model, self.crossings_model):
@@ -104,13 +106,14 @@ class PlacementPane(QWidget):
         both = (model_as_text(model, range(model.rowCount())) for model in (self.model, self.crossings_model))
         QGuiApplication.clipboard().setText("\n\n".join(both) + "\n")
 
-    def refresh(self, history: History) -> bool:
-        """Show what is new of a run; whether its placement is."""
-        devices = places(history.devices.logical) if history.devices else {}
-        if history.timeline is not self._timeline:
+    def refresh(self, history: History, record: CardRecord) -> bool:
+        """Show what is new of a run and of its cards; whether its placement is."""
+        devices = places(history, record)
+        recoloured, self._devices = devices != self._devices, devices
+        if history.timeline is not self._timeline or recoloured:
             self._timeline = history.timeline
             self.show_step(history.timeline, devices)
-        if history.placement is None or history.placement is self._placement:
+        if history.placement is None or (history.placement is self._placement and not recoloured):
             return False
         self._placement = history.placement
         self.show_placement(history.placement, devices)
