@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 from gpu_studio.runs.consent import real_path
@@ -25,14 +26,17 @@ class OwnFolders:
     def add(self, folder: Path) -> None:
         """Count what is in and below `folder`, a real path, among the user's own."""
         if folder not in self._folders:
-            searched = {real_path(Path(entry)) for entry in sys.path if entry}
+            entries = [Path(os.path.abspath(entry)) for entry in sys.path if entry]  # noqa: PTH100  (without `..`)
+            # A virtual environment may be a link: its modules are found by the path that stands in the list.
+            searched = {*entries, *map(real_path, entries)}
             # What code of the user's own has put into the list is not installed for that.
             below = [each for each in searched if folder in each.parents and not self.hold(each)]
             self._folders[folder] = (*below, _THIS_PACKAGE)
 
     def hold(self, path: Path) -> bool:
         """Whether `path`, which is absolute, is the user's own, as it is written or where its links lead to."""
-        return any(self._hold(each) for each in (Path(os.path.normpath(path)), real_path(path)))
+        written = Path(os.path.normpath(path))
+        return self._hold(written) or self._hold(_real(written))
 
     def _hold(self, path: Path) -> bool:
         return any(
@@ -41,5 +45,12 @@ class OwnFolders:
         )
 
 
+def _real(path: Path) -> Path:
+    """Where the links of a path lead to; those of its folder are followed once, for imports come by the thousand."""
+    within = _real_folder(path.parent) / path.name
+    return real_path(within) if within.is_symlink() else within
+
+
+_real_folder = lru_cache(maxsize=None)(real_path)
 own_folders = OwnFolders()
 """Those of this process."""

@@ -175,6 +175,17 @@ def test_that_a_link_to_a_module_elsewhere_is_asked_about_and_recorded(written: 
     assert [code.file for code in codes_imported_by_name(plan_of(own), Path())] == [str(elsewhere)]
 
 
+def test_that_a_virtual_environment_below_the_folder_that_is_a_link_is_installed(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "environments" / "lib").mkdir(parents=True)
+    (tmp_path / "plans" / "venv").symlink_to(tmp_path / "environments")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "plans" / "venv" / "lib")])
+    folders = OwnFolders()
+    folders.add(tmp_path / "plans")
+    assert not folders.hold(tmp_path / "plans" / "venv" / "lib" / "module.py")
+    assert folders.hold(tmp_path / "plans" / "module.py")
+
+
 def test_that_python_itself_is_not_asked_about_where_it_stands_below_the_folder() -> None:
     library = Path(os.__file__).parent
     folders = OwnFolders()
