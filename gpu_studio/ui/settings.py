@@ -69,7 +69,9 @@ class Settings:
         return value if isinstance(value, type(setting.default)) else setting.default
 
     def set(self, setting: Setting[T], value: T) -> None:
-        """Remember a value; it is written to the file now."""
+        """Remember a value, unless it is there already: it is written to the file now, which takes a disk its time."""
+        if self._store.contains(setting.key) and self.get(setting) == value:
+            return
         stored: Any = value
         if isinstance(value, bytes):
             stored = QByteArray(value)

@@ -33,6 +33,19 @@ def test_that_a_list_of_any_length_comes_back_as_it_was(tmp_path_factory, paths:
     assert Settings(path).get(RECENT_PLANS) == tuple(paths)
 
 
+def test_that_what_is_remembered_already_is_not_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "window.ini"
+    settings = Settings(path)
+    settings.set(LAST_PLAN, "a.plan.toml")
+    settings.set(RECENT_PLANS, ("a.plan.toml",))
+    written = path.stat().st_ino
+    settings.set(LAST_PLAN, "a.plan.toml")
+    settings.set(RECENT_PLANS, ("a.plan.toml",))
+    assert path.stat().st_ino == written
+    settings.set(LAST_PLAN, "b.plan.toml")
+    assert path.stat().st_ino != written
+
+
 def test_that_a_value_of_the_wrong_type_counts_as_not_there(tmp_path: Path) -> None:
     path = tmp_path / "window.ini"
     path.write_text("[window]\ngeometry=nonsense\ntheme=@Invalid()\n[plan]\nlast=a, b\n")
