@@ -35,12 +35,17 @@ def faint_bytes(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
 
 
 def lacking_classes(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
-    """Splits without samples of classes that others have, and what else the data say of their splits."""
+    """Splits without samples of classes that others have: the gravest first, and all as one caution."""
     data = facts.data
-    by_class = changing("Split by class", "data", split="stratified", groups=None)
-    for sentence in data.notes if data is not None and data.split == plan.data.split else ():
-        what, _, means = sentence.partition(". ")
-        yield Caution("lacking classes", f"{what}.", means, by_class if STRATIFY in means else None)
+    if data is None or not data.notes or data.split != plan.data.split:
+        return
+    told = " ".join(data.notes)
+    what, _, means = told.replace(f" {STRATIFY}", "").partition(". ")
+    if STRATIFY in told:
+        mend = changing("Split by class", "data", split="stratified", groups=None)
+        yield Caution("lacking classes", f"{what}.", f"{means} {STRATIFY}", mend)
+    else:
+        yield Caution("lacking classes", f"{what}.", means)
 
 
 def _as_they_are(plan: Plan, facts: PlanFacts) -> Mend | None:

@@ -251,11 +251,21 @@ def test_that_splitting_by_class_is_offered_only_where_it_helps() -> None:
     said = "The test split has no samples of class 2. Its figures say nothing of it."
     plan = a_plan(8)
     alone, helped = (
-        the("lacking classes", plan, WITHOUT_CARDS, with_note(note)) for note in (said, f"{said} {STRATIFY}")
+        the("lacking classes", plan, WITHOUT_CARDS, with_notes(note)) for note in (said, f"{said} {STRATIFY}")
     )
     assert (alone.text, alone.mend) == ("The test split has no samples of class 2.", None)
-    assert mended(helped, plan, WITHOUT_CARDS, with_note(f"{said} {STRATIFY}")).data.split == "stratified"
+    assert mended(helped, plan, WITHOUT_CARDS, with_notes(f"{said} {STRATIFY}")).data.split == "stratified"
 
 
-def with_note(note: str) -> PlanFacts:
-    return replace(FACTS, data=replace(DATA, notes=(note,)))
+def test_that_what_several_splits_lack_is_one_caution_that_begins_with_the_gravest() -> None:
+    """A page shows one caution of a name."""
+    first = "The training split has no samples of class 7. Nothing is learnt of it."
+    second = "The test split has no samples of class 2. Its figures say nothing of it."
+    facts = with_notes(f"{first} {STRATIFY}", f"{second} {STRATIFY}")
+    told = the("lacking classes", a_plan(8), WITHOUT_CARDS, facts)
+    assert told.text == "The training split has no samples of class 7."
+    assert told.why == f"Nothing is learnt of it. {second} {STRATIFY}"
+
+
+def with_notes(*notes: str) -> PlanFacts:
+    return replace(FACTS, data=replace(DATA, notes=notes))
