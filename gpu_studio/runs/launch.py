@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,22 +71,33 @@ def launch(
     command = list(trainer or trainer_command(python))
     directory = RunDirectory.prepare(runs, plan.name)
     try:
-        plans.save(plan, directory.plan_file)
-        if resume:
-            bequeath(resume, directory)
-        if queued_as:
-            note_in(directory, queued_as)
+        _fill(directory, plan, resume, queued_as)
         held = lock.reserve(directory.lock_file)
         directory = directory.publish()
         launched = Launched(directory, _start(command, directory, held, folder, environment or {}))
     except BaseException:
         shutil.rmtree(directory.path, ignore_errors=True)
         raise
+    _give_number(runs)
+    return launched
+
+
+def _fill(directory: RunDirectory, plan: plans.Plan, resume: Resume | None, queued_as: str) -> None:
+    """Write what a run has before its trainer is started."""
+    plans.save(plan, directory.plan_file)
+    if resume:
+        bequeath(resume, directory)
+    if queued_as:
+        note_in(directory, queued_as)
+
+
+def _give_number(runs: Path) -> None:
+    """Number the runs that have no number yet, the new one last. Without a number it is a run all the same."""
     # Imported when it is first needed: the window's start waits for this module.
     from gpu_studio.runs.catalogue import numbered
 
-    numbered(runs)
-    return launched
+    with suppress(OSError):
+        numbered(runs)
 
 
 def problems_of(plan: plans.Plan, folder: Path, machine: plans.Machine | None = None) -> list[plans.Problem]:
