@@ -12,14 +12,14 @@ TRAINER: Final = "gpu_studio.trainer"
 def short_command(command: str) -> str:
     """A command line without folders and options: `python train.py`."""
     words = command.split()
-    if len(words) < 2 or not words[0].startswith(("/", "python")):
+    program = PurePath(words[0]).name if words else ""
+    if len(words) < 2 or not (program.startswith("python") or words[0].startswith("/")):
         return command
-    program = PurePath(words[0]).name
     if not program.startswith("python"):
         return program
     if "-m" in words[1:-1]:
         return f"{program} -m {words[words.index('-m') + 1]}"
-    script = next((word for word in words[1:] if not word.startswith("-")), "")
+    script = next((word for word in words[1:] if word == "-c" or not word.startswith("-")), "")
     return f"{program} {PurePath(script).name}".rstrip()
 
 

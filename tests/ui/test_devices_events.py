@@ -24,7 +24,7 @@ from gpu_studio.hardware.samples import (
 )
 from gpu_studio.ui.models.devices.alerts import EventLog
 from gpu_studio.ui.models.devices.device_history import DeviceHistory
-from gpu_studio.ui.models.devices.processes_model import COMMAND, MEMORY, PID, USER, ProcessesModel, on_cards
+from gpu_studio.ui.models.devices.processes_model import COMMAND, MEMORY, PID, USER, ProcessesModel, on_devices
 from gpu_studio.ui.models.devices.who import run_of
 from gpu_studio.ui.models.ending import Ending, why_not
 
@@ -109,7 +109,7 @@ def test_that_processes_are_told_by_run_owner_and_memory(qapp) -> None:
     ]
     watched.tell(Processes(time=1.0, processes=here))
     model = ProcessesModel()
-    model.set_rows(on_cards(watched.picture))
+    model.set_rows(on_devices(watched.picture))
     shown = [[model.text(row, column) for column in (PID, USER, COMMAND, MEMORY)] for row in model.rows]
     assert shown == [["7", "you", "run · digits on four", "512 MiB"], ["8", "ada", "Xorg", "not told"]]
 
@@ -122,6 +122,8 @@ def test_that_processes_are_told_by_run_owner_and_memory(qapp) -> None:
         ("/usr/lib/xorg/Xorg :0", "Xorg"),
         ("python", "python"),
         ("my kernel", "my kernel"),
+        (".venv/bin/python -S train.py", "python train.py"),
+        ("/usr/bin/python3 -S -c import signal; signal.pause()", "python3 -c"),
     ],
 )
 def test_that_commands_are_told_in_few_words(command: str, short: str) -> None:

@@ -171,7 +171,7 @@ def test_that_the_users_of_the_cpu_are_named_and_trainers_first(model: DevicesMo
     model.set_rows(rows_of(samples, WITHOUT_CARDS))
     assert text(model, 0, USED_BY) == "digits on two cpus + 1"
     assert model.index(0, USED_BY).data(Qt.ItemDataRole.ToolTipRole) == "digits on two cpus + 1 · load 7.5"
-    assert [row.device for row in on_devices(samples)] == ["CPU 390 %", "CPU"]
+    assert [row.device_and_share for row in on_devices(samples)] == ["CPU 390 %", "CPU"]
 
 
 def test_that_the_text_has_every_figure_in_aligned_columns() -> None:

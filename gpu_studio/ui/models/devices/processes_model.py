@@ -30,6 +30,12 @@ class OnDevice:
         return bool(self.process.user) and self.process.user == me()
 
     @property
+    def device_and_share(self) -> str:
+        """The name of the device, with the share of a core that a process takes where that device is the CPU."""
+        share = self.process.cpu_percent if self.on_host else None
+        return self.device if share is None else f"{self.device} {share:.0f} %"
+
+    @property
     def on_host(self) -> bool:
         """Whether it is told of as a user of this computer's own cores and memory."""
         return isinstance(self.process, HostProcess)
@@ -51,7 +57,7 @@ def _on_cards(picture: Picture) -> Iterator[OnDevice]:
 
 def _on_host(picture: Picture) -> Iterator[OnDevice]:
     for each in picture.host_processes.processes if picture.host_processes else ():
-        yield OnDevice(each, "CPU" if each.cpu_percent is None else f"CPU {each.cpu_percent:.0f} %")
+        yield OnDevice(each, "CPU")
 
 
 class ProcessesModel(PlainTable[OnDevice]):
@@ -60,14 +66,14 @@ class ProcessesModel(PlainTable[OnDevice]):
     headers = ("PID", "User", "Command", "On", "Memory")
     right = frozenset({MEMORY})
     brief = False
-    """Whether a user who is somebody else stands behind the command, because the column of users has no room."""
+    """Whether there is little room: a user who is somebody else stands behind the command, and no share of the CPU."""
 
     def set_brief(self, brief: bool) -> None:
-        """Tell the user behind the command, or in a column of its own."""
+        """Tell as much as little room allows, or all."""
         if brief != self.brief:
             self.brief = brief
             if self.rows:
-                self.dataChanged.emit(self.index(0, COMMAND), self.index(len(self.rows) - 1, COMMAND))
+                self.dataChanged.emit(self.index(0, COMMAND), self.index(len(self.rows) - 1, DEVICE))
 
     def key(self, row: OnDevice) -> Any:
         """A process has a row for each card it is on, and one for the CPU."""
@@ -84,7 +90,7 @@ class ProcessesModel(PlainTable[OnDevice]):
             does = f"run · {run_of(process)}" if run_of(process) else what(process)
             return f"{does} · {process.user}" if self.brief and process.user and not row.mine else does
         if column == DEVICE:
-            return row.device
+            return row.device if self.brief else row.device_and_share
         if process.memory_mib is None:
             return process.why.get("memory_mib", "not known")
         return mib(process.memory_mib)

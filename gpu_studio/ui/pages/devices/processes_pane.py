@@ -35,7 +35,7 @@ THIS_WINDOW = "This is the window that you are looking at: close it instead"
 BUSY = "A process is being ended"
 ELSEWHERE = "This system does not know the process: it runs outside of this container, and has to be ended there"
 _WIDE = 480
-_WIDTHS, _NARROW = {PID: 92, USER: 70, DEVICE: 86, MEMORY: 96}, {PID: 84, DEVICE: 84, MEMORY: 90}
+_WIDTHS, _NARROW = {PID: 92, USER: 70, DEVICE: 106, MEMORY: 96}, {PID: 84, DEVICE: 70, MEMORY: 90}
 _ROW = 28
 
 
