@@ -12,7 +12,7 @@ DATA_LIMITS = (
         "validation_fraction",
         "float",
         Data().validation_fraction,
-        "share of the training samples kept aside to validate with",
+        "share of the training samples kept aside to validate with, where the data bring none for that",
         least=0,
         below=1,
     ),

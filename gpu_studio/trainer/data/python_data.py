@@ -107,6 +107,8 @@ def _shape_in_words(found: Any) -> str:
 
 def _array(function: Function, name: str, value: Any) -> Array:
     array: Array = function.guarded(lambda: np.asarray(value))
+    if array.dtype.hasobject and all(isinstance(each, str) for each in array.flat):
+        return array.astype(str)  # as a column of texts in pandas is
     if array.dtype.hasobject:
         raise DataError(
             f"{function.name}: {name} holds Python objects ({kind_in_words(value)}) where numbers are needed.",

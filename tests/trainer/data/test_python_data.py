@@ -118,8 +118,10 @@ def test_that_a_function_may_return_a_validation_split(written: Written) -> None
     assert [len(split) for split in made.splits] == [20, 4, 7]
 
 
-def test_that_a_function_may_return_arrays_by_name_and_the_group_of_each_sample(written: Written) -> None:
-    path = written(f"{NUMBERS}def load(): return dict(x=x, y=y, x_val=x[:4], y_val=y[:4], who=np.arange(20) // 5)\n")
+@pytest.mark.parametrize("groups", ["np.arange(20) // 5", "np.array(list('aaaaabbbbbcccccddddd'), object)"])
+def test_that_a_function_may_return_arrays_by_name_and_the_group_of_each_sample(written: Written, groups: str) -> None:
+    """A column of texts in pandas is an array of objects."""
+    path = written(f"{NUMBERS}def load(): return dict(x=x, y=y, x_val=x[:4], y_val=y[:4], who={groups})\n")
     data = Data(python=f"{path}:load", split="grouped", groups="who", test_fraction=0.25)
     grouped = load_data(data, 5, Path())
     assert [len(split) for split in grouped.splits] == [15, 4, 5]
