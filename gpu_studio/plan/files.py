@@ -45,7 +45,7 @@ def loads(text: str, source: str = "plan") -> Plan:
 
 
 def save(plan: Plan, path: Path, text: str | None = None) -> None:
-    """Write the plan to a file, for its owner only: as `text` where a person wrote it so.
+    """Write the plan to a file: as `text` where a person wrote it so.
 
     The file is replaced whole or not at all. Raises OSError.
     """

@@ -75,7 +75,7 @@ def figures_document(run: RunFigures) -> dict[str, Any]:
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines to `path` as they come, for its owner only, whole or not at all. Raises OSError."""
+    """Write lines to `path` as they come, whole or not at all. Raises OSError."""
     write_output(path, (f"{line}\n".encode() for line in lines))
 
 

@@ -35,5 +35,5 @@ def curves_svg(run: RunFigures) -> str:
 
 
 def write_report(runs: Sequence[RunDirectory], path: Path) -> None:
-    """Write the report of runs to `path`, for its owner only, whole or not at all. Raises OSError."""
+    """Write the report of runs to `path`, whole or not at all. Raises OSError."""
     write_output(path, [report([figures_of(run) for run in runs]).encode("utf-8")])
