@@ -137,7 +137,7 @@ def test_that_the_users_of_a_card_are_named(model: DevicesModel) -> None:
     ]
     samples = picture(two_cards(), Processes(time=3.0, processes=here, why={"GPU-1": "no permission"}))
     model.set_rows(rows_of(samples, TWO_CARDS))
-    assert [text(model, row, USED_BY) for row in range(2)] == ["python3 t.py · ada + 1", "no permission"]
+    assert [text(model, row, USED_BY) for row in range(2)] == ["ada · python3 t.py + 1", "no permission"]
 
 
 def test_that_only_the_row_whose_figures_changed_is_told_of(model: DevicesModel, qtbot) -> None:

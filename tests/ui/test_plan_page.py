@@ -32,7 +32,7 @@ def words(page: PlanPage) -> str:
 
 def test_that_the_starter_plan_is_shown_ready_to_train(page: PlanPage, window: MainWindow) -> None:
     assert page.name.text() == "digits on four logical CPUs"
-    assert page.caption.text() == "not saved to a file yet"
+    assert page.caption.text() == "not saved yet"
     assert page.training.epochs.value() == 20
     assert page.distribution.buttons["mirrored"].isChecked()
     assert window.actions_["train"].isEnabled()

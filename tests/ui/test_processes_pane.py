@@ -151,12 +151,12 @@ def test_that_processes_can_be_filtered_and_sorted(pane, qtbot) -> None:
     assert pids() == ["7"]
 
 
-def test_that_in_a_narrow_pane_the_user_stands_behind_the_command(pane) -> None:
+def test_that_in_a_narrow_pane_the_user_stands_before_the_command(pane) -> None:
     told(pane, on_card(7, "ada"))
     assert not pane.table.isColumnHidden(USER)
     pane.resize(360, 300)
     assert pane.table.isColumnHidden(USER)
-    assert pane.model.text(pane.model.rows[0], COMMAND) == "python train.py · ada"
+    assert pane.model.text(pane.model.rows[0], COMMAND) == "ada · python train.py"
     metrics = pane.table.fontMetrics()
     assert pane.table.columnWidth(0) >= metrics.horizontalAdvance("4194304") + 20
 

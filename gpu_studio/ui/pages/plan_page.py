@@ -218,7 +218,7 @@ class PlanPage(Page):
             return "looking at the machine…"
         machine, wrong = self._readiness.machine, len(mistakes(self._readiness.problems))
         simulated = "simulated cards" if machine is not None and machine.simulated else ""
-        file = self._document.path.name if self._document.path else "not saved to a file yet"
+        file = self._document.path.name if self._document.path else "not saved yet"
         kept = "unsaved changes" if self._document.dirty else file
         return " · ".join(filter(None, (plural(wrong, "problem") if wrong else "", simulated, kept)))
 

@@ -66,7 +66,7 @@ class ProcessesModel(PlainTable[OnDevice]):
     headers = ("PID", "User", "Command", "On", "Memory")
     right = frozenset({MEMORY})
     brief = False
-    """Whether there is little room: a user who is somebody else stands behind the command, and no share of the CPU."""
+    """Whether there is little room: a user who is somebody else stands before the command, and no share of the CPU."""
 
     def set_brief(self, brief: bool) -> None:
         """Tell as much as little room allows, or all."""
@@ -88,7 +88,7 @@ class ProcessesModel(PlainTable[OnDevice]):
             return "you" if row.mine else process.user or process.why.get("user", "not known")
         if column == COMMAND:
             does = f"run · {run_of(process)}" if run_of(process) else what(process)
-            return f"{does} · {process.user}" if self.brief and process.user and not row.mine else does
+            return f"{process.user} · {does}" if self.brief and process.user and not row.mine else does
         if column == DEVICE:
             return row.device if self.brief else row.device_and_share
         if process.memory_mib is None:

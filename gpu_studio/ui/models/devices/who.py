@@ -39,6 +39,6 @@ def what(process: AnyProcess) -> str:
 
 
 def who(process: AnyProcess) -> str:
-    """What a process does, and whose it is unless it is this user's."""
+    """Whose a process is, unless it is this user's, and what it does: where room is short, that is what is cut."""
     others = process.user if process.user and process.user != me() else ""
-    return " · ".join(filter(None, (what(process), others)))
+    return " · ".join(filter(None, (others, what(process))))

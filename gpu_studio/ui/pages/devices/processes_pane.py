@@ -82,7 +82,7 @@ class ProcessesPane(QWidget):
             self.words.setText(_summary(picture))
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Where room is short the user stands behind the command."""
+        """Where room is short the user stands before the command."""
         super().resizeEvent(event)
         wide = self.width() >= _WIDE
         self.table.set_widths(_WIDTHS if wide else _NARROW, stretch=COMMAND)
