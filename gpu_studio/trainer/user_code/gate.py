@@ -20,7 +20,10 @@ from gpu_studio.trainer.errors import UserCodeError
 
 Part = Literal["model", "data"]
 _admitted: dict[Path, Admitted] = {}
-"""By their real paths: what this process has read once, it does not read again."""
+"""By the paths asked for and by their real ones: what this process has read once, it does not read again.
+
+A link may lead elsewhere by then, as may the file be another.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,10 +38,11 @@ class Admitted:
 
 def admit(path: Path) -> Admitted:
     """The file at `path`, read and compiled, if its user has allowed it. Nothing of it is run. Raises UserCodeError."""
-    real = real_path(path)
-    if real not in _admitted:
-        _admitted[real] = _read(path, real)
-    return _admitted[real]
+    asked = path.absolute()
+    if asked not in _admitted:
+        real = real_path(asked)
+        _admitted[asked] = _admitted[real] = _admitted.get(real) or _read(path, real)
+    return _admitted[asked]
 
 
 def _read(path: Path, real: Path) -> Admitted:

@@ -68,6 +68,17 @@ def test_that_the_bytes_that_were_allowed_run_although_the_file_changes_meanwhil
     assert {code.sha256 for code in told} == {consent.digest(b"def build(): return 1\n")}
 
 
+def test_that_a_link_that_is_led_elsewhere_meanwhile_changes_nothing(written: Written, tmp_path: Path) -> None:
+    own, other = written("def build(): return 1\n"), written("def build(): return 2\n", "other.py", allowed=False)
+    link = tmp_path / "link.py"
+    link.symlink_to(own)
+    assert give("model", f"{link}:build", {}, {}, Path())[1] == 1
+    link.unlink()
+    link.symlink_to(other)
+    plan = Plan(model=Model(python=f"{link}:build"), data=Data(name="digits"))
+    assert [code.file for code in codes_of(plan, Path())] == [str(own)]
+
+
 def test_that_no_file_of_a_plan_runs_where_one_of_them_may_not(written: Written) -> None:
     path, other = written(MARKER), written("def load(): ...\n", "other.py", allowed=False)
     with pytest.raises(UserCodeError, match=r"other\.py has not been allowed"):
