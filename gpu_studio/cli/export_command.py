@@ -12,8 +12,12 @@ from gpu_studio.cli.output import RefusedError, note, say
 from gpu_studio.cli.replacing import refuse_to_replace
 from gpu_studio.export import ExportError, files_beside, python_script
 from gpu_studio.output_files import is_stream, write_output
+from gpu_studio.placement.data_facts import DataFacts
+from gpu_studio.placement.plan_facts import decoded
 from gpu_studio.regular_files import read_regular
 from gpu_studio.runs.launch import problems_of
+from gpu_studio.runs.questions.ask import AskError
+from gpu_studio.runs.questions.plan_question import ask_about_data
 from gpu_studio.runs.sources import ConsentProblem
 
 
@@ -22,7 +26,7 @@ def export(chosen: argparse.Namespace) -> int:
     plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
     base = chosen.plan.absolute().parent
     found = problems_of(plan, base, described_machine(chosen.machine) if chosen.machine else None)
-    # Of code that nobody has allowed nothing is run here: the script is a text.
+    # A model's code is not run here, allowed or not: the script is a text.
     if problems := [problem for problem in found if not isinstance(problem, ConsentProblem)]:
         raise plans.PlanError(problems, str(chosen.plan))
     script = _script(plan, chosen.machine, base)
@@ -37,9 +41,20 @@ def export(chosen: argparse.Namespace) -> int:
 def _script(plan: plans.Plan, described: Path | None, base: Path) -> str:
     machine = described_machine(described) if described else this_machine()
     try:
-        return python_script(plan, machine, base)
+        return python_script(plan, machine, base, _seen(plan, base) if plan.data.python is not None else None)
     except ExportError as error:
         raise RefusedError(str(error)) from error
+
+
+def _seen(plan: plans.Plan, base: Path) -> DataFacts | None:
+    """What the function returns that the data come from: it is called, if its user has allowed it."""
+    try:
+        facts = decoded(ask_about_data(plan, base, progress=lambda text: note(f"{text}…")))
+    except AskError as error:
+        raise RefusedError(f"A script depends on what {plan.data.python} returns. {error}") from error
+    if facts.data_error:
+        raise RefusedError(" ".join((facts.data_error, *facts.advice)))
+    return facts.data
 
 
 def _write(target: Path, script: str, beside: dict[str, Path], chosen: argparse.Namespace) -> None:

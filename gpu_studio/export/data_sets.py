@@ -12,6 +12,7 @@ from gpu_studio.export.filling import fill
 from gpu_studio.export.images import image_folder
 from gpu_studio.export.layout import call
 from gpu_studio.export.literals import literal
+from gpu_studio.export.own_data import own_data
 from gpu_studio.export.source import Header, Source
 from gpu_studio.plan.catalogue import DATA
 from gpu_studio.plan.pixels import are_pixels, are_scaled
@@ -93,6 +94,8 @@ def loading(facts: Facts) -> tuple[str, str]:
     """What stands before `load_data`, and the lines in it that make `x` and `y` (and `x_test` and `y_test`)."""
     if facts.source.folder is not None:
         return image_folder(facts.source.folder, facts.source.shape)
+    if facts.plan.data.python is not None:
+        return own_data(facts)
     if facts.source.file is not None:
         return _file_head(facts.source.file), _file(facts.source)
     name = str(facts.plan.data.name)

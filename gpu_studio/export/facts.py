@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio.export.source import Source, source_of
+from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.plan import Machine, Placed, Plan
 from gpu_studio.plan.catalogue import MODELS
 from gpu_studio.plan.rules.distribution_rules import SPREADING
@@ -25,9 +26,9 @@ class Facts:
     source: Source
 
     @classmethod
-    def of(cls, plan: Plan, machine: Machine | None, base: Path) -> Facts:
-        """The facts of a plan. Raises ExportError if its data file cannot be read."""
-        return cls(plan, machine, base, source_of(plan.data, base))
+    def of(cls, plan: Plan, machine: Machine | None, base: Path, seen: DataFacts | None) -> Facts:
+        """The facts of a plan. Raises ExportError if its data file cannot be read, or its function was not `seen`."""
+        return cls(plan, machine, base, source_of(plan.data, base, seen))
 
     @property
     def several(self) -> bool:

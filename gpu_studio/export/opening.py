@@ -9,6 +9,7 @@ from gpu_studio.export.facts import Facts
 from gpu_studio.export.filling import fill
 from gpu_studio.export.layout import sentences
 from gpu_studio.export.literals import comment, literal
+from gpu_studio.export.own_code import names_code
 from gpu_studio.export.saving import saves
 from gpu_studio.plan import Devices, Machine
 from gpu_studio.plan.catalogue import DATA, MODELS
@@ -74,7 +75,7 @@ os.environ["CUDA_VISIBLE_DEVICES"] = "-1\""""
 def opening(facts: Facts) -> str:
     """Comments, environment, imports and the plan's main numbers."""
     training = facts.plan.training
-    plan_has_code = facts.plan.model.python is not None
+    plan_has_code = names_code(facts)
     shared = facts.several and training.batch_scope == "global"
     return fill(
         _HEADER,
@@ -119,7 +120,7 @@ def _about(facts: Facts) -> list[str]:
     text = _ABOUT.format(
         name="\0",
         model=_described(plan.model.name, plan.model.file or plan.model.python, MODELS),
-        data=_described(plan.data.name, plan.data.file or plan.data.folder, DATA),
+        data=_described(plan.data.name, plan.data.file or plan.data.folder or plan.data.python, DATA),
         version=__version__,
         output=" --output somewhere/else" if saves(facts) else "",
         saves=", and saves the model where --output says" if saves(facts) else "",

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from gpu_studio.export.errors import ExportError
 from gpu_studio.export.facts import Facts
 from gpu_studio.export.filling import fill
-from gpu_studio.export.layout import call
 from gpu_studio.export.literals import literal
-from gpu_studio.export.paths import located
-from gpu_studio.plan.problems import shown
+from gpu_studio.export.own_code import options_of, place_of
 from gpu_studio.plan.references import Reference, reference
 
 _LOAD = """\
@@ -34,26 +28,13 @@ MODEL_OPTIONS = $options
 def build_model($parameters):
     \"\"\"What the function returns, as a model with one input and one output.\"\"\"
     keras.utils.set_random_seed(SEED)
-    # Its code finds what stands beside it: modules, and files by their names.
-    started_in = Path.cwd()
-    os.chdir(MODEL_FILE.parent)
-    sys.path.insert(0, str(MODEL_FILE.parent))
-    spec = importlib.util.spec_from_file_location(MODEL_FILE.stem, MODEL_FILE)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    function = module.$function
-    # Beside its options it is given what it names of these.
     offered = {
         "input_shape": $shape,
         "outputs": $outputs,
         "classes": $classes,
         "seed": SEED,
     }
-    named = inspect.signature(function).parameters
-    given = {name: value for name, value in offered.items() if name in named}
-    model = function(**(given | MODEL_OPTIONS))
-    os.chdir(started_in)
+    model = call_own(MODEL_FILE, $function, MODEL_OPTIONS, offered)
     # The loop below calls the model and nothing else of it.
     for name in ("train_step", "test_step", "compute_loss"):
         if getattr(type(model), name) is not getattr(keras.Model, name):
@@ -95,16 +76,16 @@ def own_model(facts: Facts) -> str:
 
 
 def _loaded(facts: Facts) -> str:
-    return fill(_LOAD, file=_place(facts, "model.file", str(facts.plan.model.file), "model"))
+    return fill(_LOAD, file=place_of("MODEL_FILE", "model.file", str(facts.plan.model.file), facts, "model"))
 
 
 def _called(facts: Facts, named: Reference) -> str:
     return fill(
         _CALL,
-        file=_place(facts, "model.python", named.file, "function is that makes the model"),
-        options=_options(facts.plan.model.options),
+        file=place_of("MODEL_FILE", "model.python", named.file, facts, "function is that makes the model"),
+        options=options_of("model.options", facts.plan.model.options),
         parameters="classes" if facts.outputs == "classes" else "",
-        function=named.function,
+        function=literal(named.function),
         shape=literal(facts.source.shape),
         outputs=facts.outputs,
         classes=facts.outputs if facts.source.task == "classes" else "None",
@@ -114,16 +95,3 @@ def _called(facts: Facts, named: Reference) -> str:
 
 def _dtype(facts: Facts) -> str:
     return "int32" if facts.source.tokens else "float32"
-
-
-def _place(facts: Facts, field: str, file: str, what: str) -> str:
-    line = call("MODEL_FILE = ", "Path", [literal(str(located(field, file, facts.base)))])
-    where = what if " is " in what else f"{what} is"
-    return f"# Where the {where}; on another machine, say where it is there.\n{line}"
-
-
-def _options(options: Mapping[str, Any]) -> str:
-    try:
-        return literal(options)
-    except TypeError as error:  # dates and times, which TOML has
-        raise ExportError(f"model.options is {shown(options)}, which no script can spell: leave dates out.") from error

@@ -13,6 +13,7 @@ import numpy as np
 from gpu_studio.export.errors import ExportError
 from gpu_studio.export.paths import located
 from gpu_studio.image_folders import ImageFolderError, Layout, layout_of
+from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.plan import Data
 from gpu_studio.plan.catalogue import DATA, IMAGES, scale_of
 from gpu_studio.plan.keras_names import Task
@@ -53,21 +54,37 @@ class Source:
         return len(shape) == 2 and np.issubdtype(dtype, np.integer) and not scaled
 
 
-def source_of(data: Data, base: Path) -> Source:
-    """What is known of the data; of a file its table of contents, of a folder its classes. Raises ExportError."""
+def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> Source:
+    """What is known of the data; of a file its table of contents, of a folder its classes. Raises ExportError.
+
+    `seen` is what the function returned that the data come from, if they do.
+    """
     if data.file is not None:
         return replace(_file(located("data.file", data.file, base), groups_array(data)), scale=scale_of(data))
     if data.python is not None:
-        raise ExportError(
-            f"What {data.python} returns is known once it has run, and a script is written without running anything: "
-            "save the arrays with numpy.savez, and name that file in data.file."
-        )
+        return _function(data, seen)
     if data.folder is not None:
         return replace(_folder(located("data.folder", data.folder, base), data), scale=scale_of(data))
     entry = DATA[str(data.name)]
     values = entry.values(data.options)
     classes = values.get("classes", entry.classes)
     return Source(entry.task, shape_of(entry, data.options) or (), classes, entry.brings_test)
+
+
+def _function(data: Data, seen: DataFacts | None) -> Source:
+    if seen is None or not seen.arrays:
+        raise ExportError(
+            f"What {data.python} returns is known once it has run, and the script depends on it: allow the file and "
+            "look at the data first, which the Plan page does by itself. Or save the arrays with numpy.savez, and name "
+            "that file in data.file."
+        )
+    called = _called(seen.arrays, groups_array(data))
+    samples = np.dtype(np.uint8 if seen.pixels else seen.x_dtype)
+    header = (0, *seen.x_shape), samples
+    headers = tuple((mine, name, header) for mine, name in called.items())
+    task: Task = "values" if seen.task == "values" else "classes"
+    tests, validates = "x_test" in called, "x_val" in called
+    return Source(task, seen.x_shape, None, tests, headers=headers, brings_validation=validates)
 
 
 def _folder(path: Path, data: Data) -> Source:

@@ -34,7 +34,8 @@ class DataFacts:
     data are not `here`, the first run downloads them, and there is no preview. `class_names` are those of the first
     classes, at most PREVIEWED, where classes have names. A model gets numbers from `lowest` to `highest` of the samples
     that were looked at, both 0 where none was; `pixels` are bytes that were divided by 255 for that. `notes` are
-    sentences that a person should know of the splits, which are made as the plan's `split` says.
+    sentences that a person should know of the splits, which are made as the plan's `split` says. `arrays` are the names
+    of the arrays that a file has or a function returns, of those that are used.
     """
 
     name: str
@@ -57,6 +58,7 @@ class DataFacts:
     pixels: bool = False
     split: str = "random"
     notes: tuple[str, ...] = ()
+    arrays: tuple[str, ...] = ()
 
     @property
     def samples(self) -> int:

@@ -97,7 +97,7 @@ class MainWindow(QMainWindow):
         self.readiness = Readiness(self.document, self.live_machine, self, facts=self.facts)
         self.resuming: Resuming = Resuming(self.document, self.readiness, self)
         self.plan_files: PlanFiles = PlanFiles(self.document, self.readiness, self.settings, self)
-        self.scripts: Scripts = Scripts(self.document, self.readiness, self)
+        self.scripts: Scripts = Scripts(self.document, self.readiness, self.facts, self)
         self._watchers = (self.inventory, self.sampler, self.checkup, self.facts)
         for watcher in self._watchers:
             watcher.setParent(self)

@@ -7,7 +7,10 @@ import sys
 import pytest
 
 from gpu_studio import plan as plans
+from gpu_studio.cli import export_command
 from gpu_studio.export import python_script
+from gpu_studio.placement.data_facts import DataFacts
+from gpu_studio.placement.plan_facts import PlanFacts, encoded
 
 CARD = {"index": 0, "uuid": "GPU-1", "name": "H100", "total_mib": 8192, "used_mib": 0}
 
@@ -101,3 +104,20 @@ def test_that_export_starts_without_tensorflow_and_qt(plan_file):
     )
     ended = subprocess.run([sys.executable, "-c", program, str(plan_file)], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
+
+
+def test_that_a_script_with_data_of_ones_own_asks_what_they_are(gpu_studio, plan_file, machine, tmp_path, monkeypatch):
+    own = tmp_path / "own_data.py"
+    own.write_text("def load():\n    return [[0.0, 1.0]] * 9, [0, 1, 2] * 3\n")
+    settings = [f"--set=data.{each}" for each in ("name=", "options={}", f"python={own}:load")]
+    refused = gpu_studio("export", plan_file, *settings)
+    assert refused.code == 2
+    assert "allow" in refused.err
+    assert "own_data.py" in refused.err
+    seen = DataFacts("load", "classes", 3, 9, x_shape=(2,), arrays=("x", "y"))
+    monkeypatch.setattr(export_command, "ask_about_data", lambda *_, **__: encoded(PlanFacts(seen)))
+    assert 'call_own(DATA_FILE, "load"' in gpu_studio("export", plan_file, *settings).out
+    monkeypatch.setattr(export_command, "ask_about_data", lambda *_, **__: encoded(PlanFacts(data_error="No rows.")))
+    failed = gpu_studio("export", plan_file, *settings)
+    assert (failed.code, failed.out) == (2, "")
+    assert "No rows." in failed.err

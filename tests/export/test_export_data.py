@@ -19,13 +19,16 @@ from training_runs import small_plan
 
 from gpu_studio.export import data_sets, files_beside, python_script
 from gpu_studio.export.errors import ExportError
+from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.plan import Plan
 from gpu_studio.plan.splitting import SPLITS
+from gpu_studio.runs.consent import allow_file
+from gpu_studio.trainer.answers.data import facts_of
 from gpu_studio.trainer.data import load_data
 from gpu_studio.trainer.data.cache import keras_home
 
 
-def functions_of(plan: Plan, folder: Path, keras: Any = None) -> Mapping[str, Any]:
+def functions_of(plan: Plan, folder: Path, keras: Any = None, seen: DataFacts | None = None) -> Mapping[str, Any]:
     """What the script of a plan defines, with stand-ins for Keras and TensorFlow, which loading data does not use."""
     path = folder / "train.py"
     with pytest.MonkeyPatch.context() as patch:
@@ -35,14 +38,15 @@ def functions_of(plan: Plan, folder: Path, keras: Any = None) -> Mapping[str, An
         patch.setenv("CUDA_DEVICE_ORDER", "")
         patch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
         defined: dict[str, Any] = {"__name__": "script", "__file__": str(path)}
-        exec(compile(python_script(plan, None, folder), str(path), "exec"), defined)
+        exec(compile(python_script(plan, None, folder, seen), str(path), "exec"), defined)
     return defined
 
 
 def check(plan: Plan, folder: Path, keras: Any = None) -> None:
     """The splits of the script are those of the trainer."""
-    loaded = functions_of(plan, folder, keras)["load_data"]()
     dataset = load_data(plan.data, plan.training.seed, folder)
+    seen = facts_of(dataset) if plan.data.python else None
+    loaded = functions_of(plan, folder, keras, seen)["load_data"]()
     wanted = [split for split in (dataset.train, dataset.validation, dataset.test) if split is not None]
     assert len(loaded) == len(wanted)
     for (x, y), split in zip(loaded, wanted, strict=True):
@@ -177,3 +181,46 @@ def test_that_no_script_is_written_for_groups_that_the_file_has_not(tmp_path):
     np.savez(tmp_path / "own.npz", x=np.eye(9), y=np.arange(9) % 3)
     with pytest.raises(ExportError, match="has no array groups"):
         python_script(small_plan("data.file=own.npz", "data.split=grouped"), None, tmp_path)
+
+
+OWN_DATA = """
+import numpy as np
+from beside import LENGTH
+
+def pair(samples, seed):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(samples, LENGTH)), rng.integers(0, 3, (samples, 1))
+
+def values(samples=20):
+    x = np.linspace(0, 1, samples * 2).reshape(samples, 2)
+    return (x, x[:, 0]), (x[:5], x[:5, 1])
+
+def lists():
+    return [[[1, 2], [3, 4], [5, 6]] * 4, [0, 1, 2] * 4]
+
+def three():
+    x, y = np.arange(96 * 4, dtype=np.uint8).reshape(6, 8, 8), np.arange(6) % 3
+    return (np.tile(x, (4, 1, 1)), np.tile(y, 4)), (x, y), (x[::-1], y[::-1])
+
+def named():
+    x, y = np.arange(60).reshape(20, 3), np.arange(20) % 3
+    return {"x_train": x, "y_train": y, "x_valid": x[:6], "y_valid": y[:6], "who": np.arange(20) // 3, "more": None}
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "settings"),
+    [
+        ("pair", ["data.options={ samples = 50 }", "data.split=stratified"]),
+        ("values", ["model.name=linear"]),
+        ("lists", []),
+        ("three", ["model.name=cnn"]),
+        ("named", ["data.split=grouped", "data.groups=who", "model.name=transformer"]),
+    ],
+)
+def test_that_what_a_function_of_ones_own_returns_is_taken_alike(function, settings, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name, text in (("own_loading.py", OWN_DATA), ("beside.py", "LENGTH = 5")):
+        (tmp_path / name).write_text(text)
+        allow_file(tmp_path / name, text.encode())
+    check(small_plan(f"data.python=own_loading.py:{function}", *settings), tmp_path)

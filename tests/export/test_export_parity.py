@@ -17,6 +17,7 @@ from export_plans import token_file
 from exported_scripts import Printed, run_script, stranger, watching, write_script
 from training_runs import Finished, small_plan, trained
 
+from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.plan import Plan
 from gpu_studio.runs import events
 from gpu_studio.runs.consent import allow_file
@@ -81,9 +82,9 @@ TRAINED = {
 }
 
 
-def both(plan: Plan, folder: Path) -> tuple[Printed, Finished]:
+def both(plan: Plan, folder: Path, seen: DataFacts | None) -> tuple[Printed, Finished]:
     """The script and the run of a plan, side by side. A placed script is watched."""
-    path = write_script(plan, folder)
+    path = write_script(plan, folder, seen)
     if plan.distribution.strategy == "placed":
         path = watching(path)
     with ThreadPoolExecutor(2) as pool:
@@ -103,8 +104,8 @@ def largest_difference(script: Printed, run: Finished) -> float:
     return max(abs(mine - theirs) / max(1.0, abs(theirs)) for mine, theirs in pairs)
 
 
-def check(plan: Plan, folder: Path, record: pytest.FixtureRequest) -> Printed:
-    script, run = both(plan, folder)
+def check(plan: Plan, folder: Path, record: pytest.FixtureRequest, seen: DataFacts | None = None) -> Printed:
+    script, run = both(plan, folder, seen)
     difference = largest_difference(script, run)
     record.node.user_properties.append(("largest difference", difference))
     print(f"{record.node.name}: {difference:.1e}")
@@ -185,7 +186,7 @@ keras.Model(inputs, keras.layers.Dense(10, "softmax")(x)).save("mine.keras")
 """
 
 
-def test_that_a_model_of_a_function_of_one_s_own_trains_with_what_stands_beside_it(
+def test_that_a_model_and_data_of_functions_of_one_s_own_train_with_what_stands_beside_them(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     (tmp_path / "nets").mkdir()
@@ -193,12 +194,15 @@ def test_that_a_model_of_a_function_of_one_s_own_trains_with_what_stands_beside_
     own = tmp_path / "nets" / "own_models.py"
     own.write_text(_OWN_MODEL)
     allow_file(own, own.read_bytes())
-    settings = (f"model.python={own}:build", "model.options={ units = 12 }", "training.batch_size=301")
-    check(small_plan(*settings), tmp_path, request)
+    settings = [f"model.python={own}:build", "model.options={ units = 12 }", "training.batch_size=30"]
+    settings += ["data.name=", "data.options={}", f"data.python={own}:load"]
+    seen = DataFacts("load", "classes", 3, 70, x_shape=(6,), arrays=("x_train", "y_train", "x_test", "y_test"))
+    check(small_plan(*settings), tmp_path, request, seen)
 
 
 _OWN_MODEL = """
 import keras
+import numpy as np
 
 class Net(keras.Model):
     def __init__(self, units, outputs, activation):
@@ -210,6 +214,11 @@ class Net(keras.Model):
         for part in self.parts:
             x = part(x)
         return self.last(x)
+
+def load(seed):
+    x = np.random.default_rng(seed).normal(size=(100, 6))
+    y = x.argmax(axis=1) % 3
+    return (x[:70], y[:70]), (x[70:], y[70:])
 
 def build(outputs, units):
     return Net(units, outputs, open("activation.txt").read())

@@ -14,6 +14,7 @@ from pathlib import Path
 import warm_python
 
 from gpu_studio.export import files_beside, python_script
+from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.plan import Plan
 
 PATIENCE_S = 150.0
@@ -37,10 +38,10 @@ class Printed:
     operations: dict[str, set[str]]
 
 
-def write_script(plan: Plan, folder: Path) -> Path:
-    """The script of a plan, with what it reads beside it."""
+def write_script(plan: Plan, folder: Path, seen: DataFacts | None = None) -> Path:
+    """The script of a plan, with what it reads beside it; `seen` are the data that a function returns."""
     path = folder / "train.py"
-    path.write_text(python_script(plan, None, folder), encoding="utf-8")
+    path.write_text(python_script(plan, None, folder, seen), encoding="utf-8")
     for name, source in files_beside(plan).items():
         shutil.copyfile(source, folder / name)
     return path

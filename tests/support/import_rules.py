@@ -14,7 +14,7 @@ ROOMS: Mapping[str, frozenset[str]] = {
     "hardware": frozenset({"plan"}),
     "placement": frozenset({"plan"}),
     "runs": frozenset({"hardware", "plan"}),
-    "export": frozenset({"plan"}),
+    "export": frozenset({"placement", "plan"}),
     "trainer": frozenset({"placement", "plan", "runs"}),
     "ui": FRONT_ENDS_USE,
     "cli": FRONT_ENDS_USE | {"ui"},

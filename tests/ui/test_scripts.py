@@ -4,9 +4,12 @@ import ast
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from PySide6.QtGui import QGuiApplication
 
-from gpu_studio.plan import Data
+from gpu_studio.placement.data_facts import DataFacts
+from gpu_studio.placement.plan_facts import PlanFacts
+from gpu_studio.plan import Data, Model
 from gpu_studio.ui.main_window import MainWindow
 
 
@@ -33,6 +36,17 @@ def test_that_what_cannot_be_a_script_says_why(window: MainWindow, tmp_path: Pat
     window.scripts.write(tmp_path / "train.py")
     assert not (tmp_path / "train.py").exists()
     assert "mine.py:load" in window.notice.text
+
+
+def test_that_a_function_of_ones_own_is_in_the_script_once_its_data_were_looked_at(
+    window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = replace(window.document.plan, data=Data(python="mine.py:load"), model=Model("mlp"))
+    window.document.replace(plan, "take my data")
+    seen = DataFacts("load", "classes", 3, 90, x_shape=(4,), arrays=("x", "y"))
+    monkeypatch.setattr(window.facts, "told_of", lambda *_: PlanFacts(seen))
+    window.scripts.write(tmp_path / "train.py")
+    assert 'call_own(DATA_FILE, "load"' in (tmp_path / "train.py").read_text()
 
 
 def test_that_a_script_that_cannot_be_written_says_why(window: MainWindow, tmp_path: Path) -> None:

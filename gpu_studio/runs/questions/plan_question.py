@@ -93,6 +93,12 @@ def ask_about(
     return answer
 
 
+def ask_about_data(plan: plans.Plan, base: Path, *, progress: Callable[[str], None] | None = None) -> dict[str, Any]:
+    """What can be told of the data of `plan` alone. Raises AskError, as `ask_about` does."""
+    refuse_unless_allowed(replace(_blank(), data=plan.data), base)
+    return dict(ask("data", about=data_question(plan, base), timeout=TIMEOUT, progress=progress).value)
+
+
 def kept_about(plan: plans.Plan, base: Path) -> dict[str, Any] | None:
     """The same from earlier answers that still hold, asking nobody; None where one of them is missing.
 

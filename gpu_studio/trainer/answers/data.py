@@ -108,6 +108,7 @@ def facts_of(dataset: Dataset) -> DataFacts:
         highest=highest,
         pixels=train.pixels,
         notes=dataset.notes,
+        arrays=dataset.arrays,
     )
 
 

@@ -46,7 +46,7 @@ def load_data(data: Data, seed: int, base: Path) -> Dataset:
     classes = None if values else _classes(data, name, splits)
     notes = () if values else _notes((training, validation, test), data, source)
     task: Task = "values" if values else "classes"
-    return Dataset(name, training, validation, test, task, classes, source.class_names, notes)
+    return Dataset(name, training, validation, test, task, classes, source.class_names, notes, source.arrays)
 
 
 def refuse_unnamed(data: Data) -> None:

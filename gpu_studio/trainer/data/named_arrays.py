@@ -34,7 +34,7 @@ def source_of(source: str, arrays: Mapping[str, Array], groups: str | None = Non
         for part, names in further_arrays(arrays).items()
     }
     of_each = groups_of(source, groups, arrays[groups], whole) if groups is not None else None
-    return Source(whole, further.get("val"), further.get("test"), of_each)
+    return Source(whole, further.get("val"), further.get("test"), of_each, arrays=tuple(arrays))
 
 
 def no_groups(source: str, there: Collection[str], groups: str) -> DataError:

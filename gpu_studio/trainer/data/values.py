@@ -109,7 +109,8 @@ def is_whole(array: Array) -> bool:
 class Source:
     """What data bring: samples to train on, perhaps further splits of their own, and the group of each sample (n,).
 
-    `class_names` are empty where the classes have no names.
+    `class_names` are empty where the classes have no names. `arrays` are the names of the arrays that a file has or a
+    function returns, of those that are used.
     """
 
     train: Split
@@ -117,6 +118,7 @@ class Source:
     test: Split | None = None
     groups: Array | None = None
     class_names: tuple[str, ...] = ()
+    arrays: tuple[str, ...] = ()
 
     def with_all(self, **changes: Any) -> Source:
         """The same with these changes of every split."""
@@ -130,6 +132,7 @@ class Dataset:
 
     `classes` is the number of classes (the largest class id + 1); None where `task` is "values". `class_names` are what
     they are called, empty where they have no names. `notes` are sentences that a person should know of the splits.
+    `arrays` are the names of the arrays that a file has or a function returns, of those that are used.
     """
 
     name: str
@@ -140,6 +143,7 @@ class Dataset:
     classes: int | None
     class_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    arrays: tuple[str, ...] = ()
 
     @property
     def sample_shape(self) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from gpu_studio.output_files import write_output
 from gpu_studio.ui.control.plan_files import SUFFIX, file_name
 from gpu_studio.ui.models.plan.plan_document import PlanDocument, folder_of
+from gpu_studio.ui.models.plan.plan_facts import FactsReader
 from gpu_studio.ui.models.plan.readiness import Readiness
 
 FILTER = "Python (*.py);;All files (*)"
@@ -22,9 +23,10 @@ class Scripts(QObject):
     told = Signal(str)
     failed = Signal(str)
 
-    def __init__(self, document: PlanDocument, readiness: Readiness, window: QWidget) -> None:
+    def __init__(self, document: PlanDocument, readiness: Readiness, facts: FactsReader, window: QWidget) -> None:
         super().__init__(window)
         self._document = document
+        self._facts = facts
         self._readiness = readiness
         self._window = window
 
@@ -74,10 +76,12 @@ class Scripts(QObject):
         # Imported when first asked for: the window's start waits for this module.
         from gpu_studio.export import ExportError, python_script
 
-        if self._document.plan is None:
+        plan, base = self._document.plan, folder_of(self._document.path)
+        if plan is None:
             return None
+        told = self._facts.told_of(plan, base)
         try:
-            return python_script(self._document.plan, self._readiness.machine, folder_of(self._document.path))
+            return python_script(plan, self._readiness.machine, base, told.data if told else None)
         except ExportError as error:
             self.failed.emit(str(error))
             return None

@@ -1,0 +1,60 @@
+"""The part of a script that calls functions in Python files of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpu_studio.export.errors import ExportError
+from gpu_studio.export.facts import Facts
+from gpu_studio.export.layout import call
+from gpu_studio.export.literals import literal
+from gpu_studio.export.paths import located
+from gpu_studio.plan.problems import shown
+
+_CALL = """\
+def call_own(file, name, options, offered):
+    \"\"\"What a function in a file of one's own returns, called as in the file's folder.
+
+    It gets its options, and what it names of all that is offered.
+    \"\"\"
+    # Its code finds what stands beside it: modules, and files by their names.
+    started_in = Path.cwd()
+    os.chdir(file.parent)
+    sys.path.insert(0, str(file.parent))
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    function = getattr(module, name)
+    named = inspect.signature(function).parameters
+    given = {key: value for key, value in offered.items() if key in named}
+    returned = function(**(given | options))
+    os.chdir(started_in)
+    return returned
+"""
+
+
+def own_code(facts: Facts) -> str:
+    """The function `call_own`; empty for a plan that names no function."""
+    return _CALL if names_code(facts) else ""
+
+
+def names_code(facts: Facts) -> bool:
+    """Whether the plan names a function of the user's own."""
+    return facts.plan.model.python is not None or facts.plan.data.python is not None
+
+
+def place_of(variable: str, field: str, file: str, facts: Facts, what: str) -> str:
+    """The line that says where a file is, the model's or the data's. Raises ExportError."""
+    line = call(f"{variable} = ", "Path", [literal(str(located(field, file, facts.base)))])
+    where = what if " is " in what else f"{what} is"
+    return f"# Where the {where}; on another machine, say where it is there.\n{line}"
+
+
+def options_of(field: str, options: Mapping[str, Any]) -> str:
+    """The options of a function as a literal. Raises ExportError."""
+    try:
+        return literal(options)
+    except TypeError as error:  # dates and times, which TOML has
+        raise ExportError(f"{field} is {shown(options)}, which no script can spell: leave dates out.") from error
