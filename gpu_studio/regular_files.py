@@ -55,7 +55,7 @@ def read_regular(path: Path, most: int, *, follow: bool = False) -> bytes:
     with opened(path, follow=follow) as file:
         held = file.read(most + 1)
     if len(held) > most:
-        raise OSError(errno.EFBIG, f"this is larger than the {most // 1024} KiB that it may have", str(path))
+        raise OSError(errno.EINVAL, f"this is larger than the {most // 1024} KiB that it may have", str(path))
     return held
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.regular_files import NotRegularError, open_regular, read_regular, read_text
+from gpu_studio.runs.failures.full_disk import refusal_of_disk
 
 
 def a_socket(path: Path) -> None:
@@ -97,3 +98,10 @@ def test_that_a_folder_and_nothing_are_told_as_ever(tmp_path: Path) -> None:
 def test_that_a_file_that_is_made_is_the_owners_only(tmp_path: Path) -> None:
     os.close(open_regular(tmp_path / "x", os.O_WRONLY | os.O_CREAT))
     assert (tmp_path / "x").stat().st_mode & 0o777 == 0o600
+
+
+def test_that_a_file_too_large_to_be_read_is_not_told_as_a_limit_on_writing(tmp_path):
+    (tmp_path / "large").write_bytes(b"1234")
+    with pytest.raises(OSError, match="this is larger") as refused:
+        read_regular(tmp_path / "large", 3)
+    assert refusal_of_disk(refused.value) == ""
