@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from made_runs import MIB, Script, make_run
 from small_disks import SmallDisk
 
@@ -54,6 +55,24 @@ def test_that_it_looks_at_most_once_a_second_also_after_the_clock_was_put_back(r
     now[0] -= 500.0
     watch.look(history)
     assert len(sink.lines) == 1
+
+
+@pytest.mark.parametrize("off", [86_400.0, -86_400.0])
+def test_that_a_run_that_trains_is_quiet_by_no_clock_that_was_set_and_one_that_hangs_by_any(runs_dir, off) -> None:
+    sink, history, now = Lines(), History(), [0.0]
+    history.apply(events.StateChanged(state="running", time=1000.0, elapsed=1.0))
+    for second in range(2, 50):
+        now[0] = 999.0 + second + (off if second > 20 else 0.0)
+        history.apply(
+            events.Steps(epoch=1, first_step=second, losses=[0.5], samples=8, seconds=1.0, time=now[0], elapsed=second)
+        )
+    watch = Watch(make_run(runs_dir, Script(trained=0.1)), sink, lambda: now[0])
+    watch.look(history)
+    assert sink.lines == []
+    now[0] += 60.0
+    watch.look(history)
+    (line,) = sink.lines
+    assert line.startswith("warning: No step has ended for 60 s; a call usually takes 1 s.")
 
 
 def test_that_a_full_disk_is_told_to_whoever_follows_the_run(small_disk: SmallDisk) -> None:
