@@ -126,6 +126,7 @@ def test_that_a_file_is_written_whole_or_not_at_all(tmp_path):
     with pytest.raises(OSError, match="gone"):
         write_lines(path, lines())
     assert (path.read_text(), [each.name for each in tmp_path.iterdir()]) == ("old", ["steps.csv"])
+    path.unlink()
     write_lines(path, iter(["one", "two"]))
     assert path.read_text() == "one\ntwo\n"
     assert path.stat().st_mode & 0o777 == 0o600
