@@ -154,3 +154,14 @@ def test_that_a_run_without_a_step_says_so_plainly(qtbot, window, runs) -> None:
     show(qtbot, window, make_run(runs, Script(trained=0, ending="stopped")))
     window.train_page.charts.draw()
     assert window.train_page.charts.loss.canvas._backdrop.empty == NEVER
+
+
+def test_that_on_a_narrow_page_the_result_has_room_beside_the_buttons(qtbot, window, runs) -> None:
+    show(qtbot, window, make_run(runs, Script(trained=2, ending="completed")))
+    head = window.train_page.header
+    window.resize(1024, 680)
+    qtbot.waitUntil(lambda: head.save.text() == "")
+    assert (head.evaluate.text(), head.evaluate.accessibleName(), head.again.text()) == ("", "Evaluate", "Run again")
+    window.resize(1280, 800)
+    qtbot.waitUntil(lambda: head.save.text() == "Save model…")
+    assert head.save.accessibleName() == "Save model"

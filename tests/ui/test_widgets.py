@@ -161,6 +161,8 @@ def test_that_a_figure_without_room_is_left_out_and_not_cut(qapp) -> None:
     assert fitting("GPU:3", metrics, 100) == "GPU:3"
     assert fitting("GPU:3", metrics, 12) == "3"
     assert fitting("16,384 MiB", metrics, 20) == ""
+    assert fitting("hidden from TensorFlow by the plan", metrics, metrics.horizontalAdvance("hidden") + 1) == "hidden"
+    assert fitting("lost: it no longer answers", metrics, metrics.horizontalAdvance("lost") + 1) == "lost"
 
 
 def test_that_the_status_line_shows_the_run_and_its_state(qtbot, theme: ThemeManager) -> None:

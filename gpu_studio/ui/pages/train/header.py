@@ -26,6 +26,9 @@ _PARTS = 1000
 _MORE_WIDTH = 40
 _ROW = 34
 _MOST_OF_NAME = 0.36
+_WIDE = 1000
+"""From this width on there is room for words beside the signs of all buttons."""
+EVALUATE_WORDS, SAVE_WORDS = "Evaluate", "Save model…"
 EVALUATE = "Loss and metrics of the best checkpoint, on data held out"
 SAVE = "Write the model of the best checkpoint to a file that Keras loads"
 NO_CHECKPOINT = "The run has written no checkpoint"
@@ -51,7 +54,7 @@ class RunHeader(QWidget):
         self.live, self.badge = LiveButton(theme), Badge(theme)
         self.line = PaintedLine(theme)
         self.pause, self.stop, self.more = Button("Pause"), Button("Stop"), Button("⋯")
-        self.again, self.evaluate, self.save = Button("Run again"), Button("Evaluate"), Button("Save model…")
+        self.again, self.evaluate, self.save = Button("Run again"), Button(EVALUATE_WORDS), Button(SAVE_WORDS)
         self.bar = QProgressBar()
         self.bar.setRange(0, _PARTS)
         self.bar.setTextVisible(False)
@@ -119,8 +122,10 @@ class RunHeader(QWidget):
         self.bar.setToolTip(", ".join(told))
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Leave room for the headline beside a long name."""
+        """Leave room for the headline beside a long name, and beside what can be done to a run that has ended."""
         super().resizeEvent(event)
+        for button, text in ((self.evaluate, EVALUATE_WORDS), (self.save, SAVE_WORDS)):
+            button.setText(text if self.width() >= _WIDE else "")
         self.name.setMaximumWidth(round(self.width() * _MOST_OF_NAME))
 
     def _make_buttons(self) -> None:
@@ -138,6 +143,7 @@ class RunHeader(QWidget):
         self.checkpoint.triggered.connect(self.checkpoint_pressed)
         self.stop_now.triggered.connect(self.stop_now_pressed)
         self.again.setToolTip("Train the plan of this run once more, as a new run")
+        self.evaluate.setAccessibleName("Evaluate")
         self.save.setAccessibleName("Save model")
         self.set_saved(False)
         self.again.clicked.connect(self.again_pressed)

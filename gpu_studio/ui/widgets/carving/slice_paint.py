@@ -145,9 +145,13 @@ def rooms(frame: QRectF, segments: Sequence[Segment]) -> list[QRectF]:
 
 
 def fitting(text: str, metrics: QFontMetrics, width: float) -> str:
-    """`text` if it fits, else the number at its end (`3` of `GPU:3`), else nothing: half a figure would mislead."""
-    short = text.rpartition(":")[2] if ":" in text else ""
-    return next((each for each in (text, short) if metrics.horizontalAdvance(each) <= width), "")
+    """`text` if it fits, else the number at its end (`3` of `GPU:3`) or, of a sentence, its first word, else nothing.
+
+    A text with figures in it is told whole or not at all: half of one would mislead.
+    """
+    number = text.rpartition(":")[2] if ":" in text else ""
+    word = "" if any(map(str.isdigit, text)) else text.partition(" ")[0].rstrip(":")
+    return next((each for each in (text, word or number) if metrics.horizontalAdvance(each) <= width), "")
 
 
 def spoken(segments: Sequence[Segment]) -> str:
