@@ -177,6 +177,11 @@ def test_that_few_groups_are_shared_out_alike_and_may_be_the_classes(tmp_path):
         check(small_plan("data.file=own.npz", "data.split=grouped", f"data.groups={groups}"), tmp_path)
 
 
+def test_that_arrays_of_objects_that_nobody_reads_keep_no_script_from_being_written(tmp_path):
+    np.savez(tmp_path / "own.npz", x=np.eye(9), y=np.arange(9) % 3, names=np.array(list("abcdefghi"), object))
+    check(small_plan("data.file=own.npz"), tmp_path)
+
+
 def test_that_no_script_is_written_for_groups_that_the_file_has_not(tmp_path):
     np.savez(tmp_path / "own.npz", x=np.eye(9), y=np.arange(9) % 3)
     with pytest.raises(ExportError, match="has no array groups"):
