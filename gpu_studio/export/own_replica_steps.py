@@ -18,6 +18,9 @@ class Assigned(keras.StatelessScope):
     def add_update(self, update):
         \"\"\"Keep what a variable is to become; until then it reads as that.\"\"\"
         variable, value = update
+        known = id(variable) in self.state_mapping
+        if variable.name == "seed_generator_state" and not known:
+            raise ValueError("Keep each SeedGenerator as an attribute of its layer.")
         if variable.trainable:
             # The gradient goes to the variable, as if it had been written, then read.
             # (`variable.value` might be cast to 16 bits here.)

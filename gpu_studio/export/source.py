@@ -74,9 +74,9 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> Source:
 def _function(data: Data, seen: DataFacts | None) -> Source:
     if seen is None or not seen.arrays:
         raise ExportError(
-            f"What {data.python} returns is known once it has run, and the script depends on it: allow the file and "
-            "look at the data first, which the Plan page does by itself. Or save the arrays with numpy.savez, and name "
-            "that file in data.file."
+            f"What {data.python} returns is known once it has run, and a script depends on it: allow the file, and try "
+            "again when the Plan page shows the data. Or save the arrays with numpy.savez, and name that file in "
+            "data.file."
         )
     called = _called(seen.arrays, groups_array(data))
     samples = np.dtype(np.uint8 if seen.pixels else seen.x_dtype)

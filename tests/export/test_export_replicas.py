@@ -29,7 +29,8 @@ WAYS = {
 }
 REPLICAS = ("mirrored", "central_storage")
 VALIDATED = ["data.validation_fraction=0.3"]
-FITTED = ("spectral", "codebook", "constrained", "divergence_of_each")
+# Both strategies take the same way through a script: each shows half.
+FITTED = {"mirrored": ("spectral", "divergence_of_each"), "central_storage": ("codebook", "constrained")}
 
 OWN = """
 import keras
@@ -61,6 +62,15 @@ class Keeping(keras.layers.Layer):
 def build(name, seed):
     return parity_models.made(name, seed)
 
+HIDDEN = keras.random.SeedGenerator(3)
+
+class Hiding(keras.layers.Layer):
+    def call(self, x):
+        return x + keras.random.normal(ops.shape(x), seed=HIDDEN)
+
+def hiding(seed):
+    return parity_models.through(Hiding())
+
 def keeping(seed):
     keras.utils.set_random_seed(seed)
     return parity_models.through(Keeping(), keras.layers.Dense(8, activation="relu"))
@@ -68,9 +78,9 @@ def keeping(seed):
 
 
 def script(way: str, name: str, folder: Path) -> Path:
-    """The script that trains a model of parity_models, or the one above that keeps state."""
-    model = "keeping" if name == "keeping" else "build"
-    options = "{}" if name == "keeping" else f"{{ name = '{name}' }}"
+    """The script that trains a model of parity_models, or one of those above."""
+    model = name if name in ("keeping", "hiding") else "build"
+    options = f"{{ name = '{name}' }}" if model == "build" else "{}"
     settings = [*WAYS[way], *VALIDATED, f"model.python=own.py:{model}", f"model.options={options}"]
     path = folder / f"{way}_{name}.py"
     path.write_text(python_script(with_settings(loads(parity_jobs.PLAN), settings), None, folder), encoding="utf-8")
@@ -85,12 +95,12 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     shutil.copy(Path(parity_jobs.__file__).with_name("parity_models.py"), folder)
 
     def scripts(way: str) -> dict[str, str]:
-        names = ["keeping", *(FITTED if way in REPLICAS else ())]
+        names = ["keeping", *FITTED.get(way, ()), *(["hiding"] if way == "mirrored" else ())]
         printed = printed_by([script(way, name, folder) for name in names], folder)
         return dict(zip(names, printed, strict=True))
 
     def fit() -> dict[str, Any]:
-        cases = {name: {"model": name, "settings": VALIDATED} for name in FITTED}
+        cases = {name: {"model": name, "settings": VALIDATED} for names in FITTED.values() for name in names}
         fitted = parity_jobs.results("fit", cases, folder)
         return {name: [_losses(epoch) for epoch in each["epochs"]] for name, each in fitted.items()}
 
@@ -103,8 +113,7 @@ def _losses(epoch: dict[str, float]) -> dict[str, float]:
     return {name: value for name, value in epoch.items() if name in ("loss", "val_loss")}
 
 
-@pytest.mark.parametrize("way", REPLICAS)
-@pytest.mark.parametrize("name", FITTED)
+@pytest.mark.parametrize(("way", "name"), [(way, name) for way, names in FITTED.items() for name in names])
 def test_that_a_script_over_replicas_trains_what_fit_trains(told: dict[str, Any], way: str, name: str) -> None:
     check(told[way][name], told["fit"][name])
 
@@ -114,6 +123,13 @@ def test_that_layers_keep_their_state_over_replicas_as_without_a_strategy(told: 
     alone = epochs_in(told["none"]["keeping"])
     assert len(alone) == parity_jobs.EPOCHS
     check(told[way]["keeping"], alone)
+
+
+def test_that_noise_of_which_keras_does_not_know_is_refused_where_it_would_be_the_same_in_every_step(
+    told: dict[str, Any],
+) -> None:
+    assert "Keep each SeedGenerator as an attribute of its layer." in told["mirrored"]["hiding"]
+    assert epochs_in(told["mirrored"]["hiding"]) == []
 
 
 def check(printed: str, wanted: list[dict[str, float]]) -> None:
