@@ -16,10 +16,15 @@ from gpu_studio.placement.step_memory import Moment
 
 
 class Size(NamedTuple):
-    """Bytes: `fixed`, and `per_sample` for each sample of the batch."""
+    """Bytes: `fixed`, and `per_sample` for each sample of the batch; in so many `pieces` of memory."""
 
     fixed: int = 0
     per_sample: int = 0
+    pieces: int = 1
+
+    def bytes(self, batch: int) -> int:
+        """All of it with a batch of so many samples."""
+        return self.fixed + self.per_sample * batch
 
 
 NOTHING = Size()
@@ -54,7 +59,8 @@ class Operation:
     `makes` are the tensors that it gives, with their sizes; `shares` that each is the input's memory at the same place;
     `overwrites` that it may write over an input of the same size; `scratch` what it needs only while it runs. `reads`
     is the variable whose memory it gives, `writes` one that it changes: what was read of it before and is still to be
-    taken stays as it was, so that the new value needs memory of its own (`PrepareToUpdateVariable`).
+    taken stays as it was, so that the new value needs memory of its own (`PrepareToUpdateVariable`). One that
+    `replaces` the variable's value makes the last tensor that it takes the variable's memory (`AssignVariableOp`).
     """
 
     takes: tuple[int, ...] = ()
@@ -66,6 +72,12 @@ class Operation:
     scratch: Size = NOTHING
     reads: Variable | None = None
     writes: Variable | None = None
+    replaces: bool = False
+
+
+def block_of(variable: int) -> int:
+    """The number of the block that a variable is in when a step begins."""
+    return -1 - variable
 
 
 @dataclass(slots=True)
@@ -75,18 +87,25 @@ class _Buffer:
     uses: int = 0
     gradient: bool = False
     kept: bool = False
+    variable: bool = False
+    given: bool = False
 
 
 @dataclass(slots=True)
 class _Memory:
-    """What is held now. `buffers` is by tensor, several of which can share one; `read` by variable, while it is new."""
+    """What is held now. `buffers` is by tensor, several of which can share one; `variables` by a variable's number.
+
+    A variable is one that uses its memory, which has a number below 0 as long as it has not moved. Only what is held
+    besides the variables is counted.
+    """
 
     uses: dict[int, int]
     gradients: frozenset[int]
     kept: frozenset[int]
+    given: frozenset[int]
     changes: list[Change] = field(default_factory=list)
     buffers: dict[int, _Buffer] = field(default_factory=dict)
-    read: dict[int, _Buffer] = field(default_factory=dict)
+    variables: dict[int, _Buffer] = field(default_factory=dict)
     scratch: dict[int, _Buffer] = field(default_factory=dict)
     fixed: int = 0
     per_sample: int = 0
@@ -101,9 +120,9 @@ class _Memory:
         if operation.scratch != NOTHING:
             self.scratch[place] = self._new(operation.scratch)
         if operation.writes:
-            self._write(operation.writes)
+            self._write(operation.writes, self.buffers[operation.takes[-1]] if operation.replaces else None)
         if operation.reads:
-            self._share(operation, [self.read.setdefault(operation.reads.number, _Buffer(NOTHING))])
+            self._share(operation, [self._variable(operation.reads)])
         elif operation.shares:
             self._share(operation, [self.buffers[tensor] for tensor in operation.takes])
         else:
@@ -117,17 +136,34 @@ class _Memory:
             if buffer.uses == 0:
                 self._count(buffer, taken=False)
         for tensor in operation.takes:
-            buffer = self.buffers[tensor]
-            buffer.uses -= 1
-            if buffer.uses == 0:
-                self._count(buffer, taken=False)
+            self._leave(self.buffers[tensor])
 
-    def _write(self, variable: Variable) -> None:
+    def moved(self) -> dict[int, int]:
+        """The blocks of the variables that are elsewhere than at the beginning."""
+        return {number: buffer.number for number, buffer in self.variables.items() if buffer.number >= 0}
+
+    def _leave(self, buffer: _Buffer) -> None:
+        buffer.uses -= 1
+        if buffer.uses == 0:
+            self._count(buffer, taken=False)
+
+    def _variable(self, variable: Variable) -> _Buffer:
+        first = _Buffer(Size(variable.bytes), number=block_of(variable.number), uses=1, variable=True)
+        return self.variables.setdefault(variable.number, first)
+
+    def _write(self, variable: Variable, value: _Buffer | None) -> None:
         """Leave what was read of the variable to those that are still to take it, and let it be new."""
-        before = self.read.pop(variable.number, None)
-        if before is not None and before.uses:
-            before.size = Size(variable.bytes)
-            self._count(before, taken=True)
+        before = self._variable(variable)
+        if value is not None and value.size == before.size and not (value.variable or value.given):
+            after = value
+        elif before.uses > 1:
+            after = self._new(before.size)
+        else:
+            return
+        after.uses += 1
+        after.variable = True
+        self.variables[variable.number] = after
+        self._leave(before)
 
     def _share(self, operation: Operation, buffers: Sequence[_Buffer]) -> None:
         for (tensor, _), buffer in zip(operation.makes, buffers, strict=False):
@@ -138,7 +174,7 @@ class _Memory:
         for tensor, size in operation.makes:
             given = next((buffer for buffer in free if buffer.uses == 1 and buffer.size == size), None)
             if given is None:
-                given = self._new(size)
+                given = self._new(size, given=tensor in self.given)
             else:
                 free = [buffer for buffer in free if buffer is not given]
             self._name(tensor, given)
@@ -154,17 +190,18 @@ class _Memory:
             buffer.kept = True
             self.kept_bytes += buffer.size.per_sample
 
-    def _new(self, size: Size) -> _Buffer:
-        buffer = _Buffer(size)
+    def _new(self, size: Size, *, given: bool = False) -> _Buffer:
+        buffer = _Buffer(size, given=given)
         self._count(buffer, taken=True)
         return buffer
 
     def _count(self, buffer: _Buffer, *, taken: bool) -> None:
         if buffer.size == NOTHING:
             return
-        if taken:
-            buffer.number = len(self.changes)
-        self.changes.append(Change(buffer.number, buffer.size, taken))
+        if not buffer.given:
+            if taken:
+                buffer.number = len(self.changes)
+            self.changes.append(Change(buffer.number, buffer.size, taken))
         sign = 1 if taken else -1
         self.fixed += sign * buffer.size.fixed
         self.per_sample += sign * buffer.size.per_sample
@@ -174,10 +211,16 @@ class _Memory:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What was held when each operation had begun, and what was taken and given back, in this order."""
+    """What was held when each operation had begun, and what was taken and given back, in this order.
+
+    `moved` are the blocks that variables are in at the end, where these are others than at the beginning; `seen` are
+    the variables that were read or changed.
+    """
 
     moments: list[Moment]
     changes: list[Change]
+    moved: dict[int, int]
+    seen: frozenset[int]
 
 
 def history(
@@ -187,13 +230,14 @@ def history(
     results: Sequence[int] = (),
     gradients: frozenset[int] = frozenset(),
     kept: frozenset[int] = frozenset(),
+    given: frozenset[int] = frozenset(),
 ) -> History:
     """What the operations hold if they begin and end as `turns` tell.
 
     `results` are tensors that outlive the step; `gradients` and `kept` mark the tensors that each `Moment` counts
-    apart.
+    apart; `given` are those that are there before the step begins: they count as held, and are no change.
     """
-    memory = _Memory(_uses(operations, results), gradients, kept)
+    memory = _Memory(_uses(operations, results), gradients, kept, given)
     moments = []
     for turn in turns:
         if turn.begins:
@@ -201,7 +245,7 @@ def history(
             moments.append(memory.moment())
         else:
             memory.end(turn.place, operations[turn.place])
-    return History(moments, memory.changes)
+    return History(moments, memory.changes, memory.moved(), frozenset(memory.variables))
 
 
 def _uses(operations: Sequence[Operation], results: Sequence[int]) -> dict[int, int]:

@@ -7,32 +7,47 @@ building the model may have left it; what counts is the most that any of them ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 
 from gpu_studio.placement.arena import Arena
 from gpu_studio.placement.executor import in_one_queue, in_threads
-from gpu_studio.placement.liveness import History, Operation, Turn, history
-from gpu_studio.placement.step_memory import Padding, StepMemory, highest
+from gpu_studio.placement.liveness import History, Operation, Turn, block_of, history
+from gpu_studio.placement.step_memory import CLOSE, Padding, StepMemory, highest
 
-BATCHES = (8, 16, 32, 64, 128, 256, 512)
-"""What the allocator adds is known for these, and in between by the line through both."""
-MOST_STEPS, LEAST_STEPS, MOST_OPERATIONS = 10, 2, 40_000
-SPREAD = 1.0
-"""Of the logarithm of an operation's time, from one step to another, on a machine that does other things too."""
-LEFT_BY_BUILDING = (0, 1, 2, 3)
-"""Tensors of a variable's size that were there while it was made: its initial value, and what that came from."""
-UNREHEARSED = 1.1
-"""Steps that were not rehearsed find free blocks elsewhere: from one process to the next the fullest of forty real
-steps differs by about so much."""
+REHEARSED = (8, 64, 512)
+"""Batches that steps are rehearsed for: the larger it is, the more does an operation's time depend on what it does."""
+BATCHES = (*range(8, 64, 4), *range(64, CLOSE, 8), CLOSE, 256, 512)
+"""What the allocator adds is known for these."""
+MOST_STEPS, LEAST_STEPS, MOST_OPERATIONS = 25, 4, 40_000
+SPREAD = 0.5
+"""Of the logarithm of an operation's time, from one step to another."""
+INTERRUPTED, INTERRUPTION_S = 0.01, 0.004
+"""How often a thread stands still in the midst of an operation, because the machine does other things, and for how
+long on average. The other threads go on, and what the operation holds meets what is not there with it otherwise."""
+LOOKED_AT = 8
+"""Samples that a run calls the model with while it is built, to see what it gives."""
+LEFT_BY_BUILDING = (0, 2)
+"""Tensors of a variable's size that were there while it was made: random numbers, and what they were scaled to."""
+UNREHEARSED = 1.08
+"""The one margin. Which step is the fullest, and how finely memory is cut by then, is chance: from one process to the
+next the fullest of thirty real steps differs by up to a tenth."""
+_FAR = 2**40
+"""Beyond the numbers of all blocks of variables and of a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Tensors by their numbers: those that outlive the step, gradients of weights, and activations that are kept."""
+    """Tensors by their numbers: those that outlive the step, gradients of weights, and activations that are kept.
+
+    `batch` are those that are there before the step begins; `outputs` those that the layers give.
+    """
 
     results: Sequence[int] = ()
+    batch: frozenset[int] = frozenset()
+    outputs: Sequence[int] = ()
     gradients: frozenset[int] = frozenset()
     kept: frozenset[int] = frozenset()
 
@@ -40,8 +55,7 @@ class Marks:
 def on_card(operations: Sequence[Operation], marks: Marks) -> StepMemory:
     """What a step holds where one thread launches every operation, and all memory is one region."""
     steps = [_run(operations, in_one_queue(operations), marks)] * LEAST_STEPS
-    variables = _variables(operations)
-    return _memory([(batch, steps) for batch in BATCHES], lambda: [_built(variables, grows=False, beside=0)])
+    return _memory(operations, marks, {BATCHES[0]: steps}, [lambda: _built(operations, None, grows=False, beside=0)])
 
 
 def on_cpu(
@@ -49,54 +63,95 @@ def on_cpu(
 ) -> StepMemory:
     """What a step holds where so many threads run operations that take `seconds(batch)`, and memory grows."""
     chance = Random(0)  # noqa: S311 (no secret: the same steps in every process)
-    rehearsed = []
-    for batch in BATCHES:
+    rehearsed = {}
+    for batch in REHEARSED:
         times = seconds(batch)
         orders = (in_threads(operations, _drawn(times, chance), threads) for _ in range(_steps(operations)))
-        rehearsed.append((batch, [_run(operations, order, marks) for order in orders]))
-    variables = _variables(operations)
-    return _memory(rehearsed, lambda: [_built(variables, grows=True, beside=beside) for beside in LEFT_BY_BUILDING])
+        rehearsed[batch] = [_run(operations, order, marks) for order in orders]
+    look = _looked(operations, marks)
+    heaps = [partial(_built, operations, look, grows=True, beside=beside) for beside in LEFT_BY_BUILDING]
+    return _memory(operations, marks, rehearsed, heaps)
 
 
 def _steps(operations: Sequence[Operation]) -> int:
     """The more operations, the more alike are the steps, and the longer takes each."""
-    return max(LEAST_STEPS, min(MOST_STEPS, MOST_OPERATIONS // (len(BATCHES) * max(1, len(operations)))))
+    return max(LEAST_STEPS, min(MOST_STEPS, MOST_OPERATIONS // max(1, len(operations))))
 
 
 def _drawn(times: Sequence[float], chance: Random) -> list[float]:
-    return [time * chance.lognormvariate(0.0, SPREAD) for time in times]
+    return [time * chance.lognormvariate(0.0, SPREAD) + _interruption(chance) for time in times]
+
+
+def _interruption(chance: Random) -> float:
+    return chance.expovariate(1 / INTERRUPTION_S) if chance.random() < INTERRUPTED else 0.0
 
 
 def _run(operations: Sequence[Operation], turns: Iterable[Turn], marks: Marks) -> History:
-    return history(operations, turns, results=marks.results, gradients=marks.gradients, kept=marks.kept)
+    return history(
+        operations, turns, results=marks.results, gradients=marks.gradients, kept=marks.kept, given=marks.batch
+    )
 
 
-def _memory(rehearsed: Sequence[tuple[int, Sequence[History]]], arenas: Callable[[], Sequence[Arena]]) -> StepMemory:
-    steps = highest(moment for _, runs in rehearsed for run in runs for moment in run.moments)
+def _memory(
+    operations: Sequence[Operation],
+    marks: Marks,
+    rehearsed: Mapping[int, Sequence[History]],
+    heaps: Sequence[Callable[[], Arena]],
+) -> StepMemory:
+    steps = highest(moment for runs in rehearsed.values() for run in runs for moment in run.moments)
+    sizes = [size for each in operations for tensor, size in each.makes if tensor in marks.batch]
     padding = []
-    for batch, runs in rehearsed:
-        asked, given = steps.asked(batch), max(_given_out(runs, batch, arena) for arena in arenas())
+    for batch in BATCHES:
+        runs = rehearsed[max((each for each in rehearsed if each <= batch), default=min(rehearsed))]
+        there = [size.bytes(batch) for size in sizes]
+        asked, given = steps.asked(batch), sum(there) + max(_given_out(runs, batch, heap(), there) for heap in heaps)
         padding.append(Padding(batch, UNREHEARSED * max(1.0, given / asked) if asked else 1.0))
     return StepMemory(steps.moments, tuple(padding))
 
 
-def _given_out(runs: Iterable[History], batch: int, arena: Arena) -> int:
-    """The most that is given out in one of the steps, one after the other, besides the variables."""
-    return max(arena.peak(run.changes, batch) for run in runs)
+def _given_out(runs: Iterable[History], batch: int, arena: Arena, there: Sequence[int]) -> int:
+    """The most that is given out in one of the steps, one after the other, besides the variables and the batch."""
+    for number, size in enumerate(there):
+        arena.take(number - len(there) - _FAR, size)
+    return max(arena.peak(run, batch) for run in runs)
 
 
-def _built(variables: Sequence[int], *, grows: bool, beside: int) -> Arena:
-    """Memory with variables of these sizes, each made while `beside` tensors of its size were there."""
-    arena = Arena(grows=grows)
-    for number, size in enumerate(variables):
-        temporary = range(-1, -1 - beside, -1)
-        for each in temporary:
-            arena.take(each, size)
-        arena.take(-1 - beside - number, size)
-        for each in temporary:
-            arena.give_back(each)
+def _built(operations: Sequence[Operation], look: History | None, *, grows: bool, beside: int) -> Arena:
+    """Memory as building the model leaves it: variables, each made while `beside` tensors of its size were there.
+
+    The weights come first; then the model is called for a `look` at it; then come the optimizer's slots.
+    """
+    arena, variables = Arena(grows=grows), _variables(operations)
+    weights = frozenset[int]() if look is None else look.seen
+    for slots in (False, True):
+        for number in variables:
+            if (number not in weights) == slots:
+                _make(arena, number, variables[number], beside)
+        if look is not None and not slots:
+            arena.peak(look, LOOKED_AT)
     return arena
 
 
-def _variables(operations: Sequence[Operation]) -> list[int]:
-    return list({each.number: each.bytes for op in operations for each in (op.reads, op.writes) if each}.values())
+def _make(arena: Arena, variable: int, size: int, beside: int) -> None:
+    for each in range(beside):
+        arena.take(each, size)
+    arena.take(block_of(variable), size)
+    for each in range(beside):
+        arena.give_back(each)
+
+
+def _looked(operations: Sequence[Operation], marks: Marks) -> History:
+    """What calling the model holds: all that its layers give, until it has ended."""
+    makers = {tensor: place for place, each in enumerate(operations) for tensor, _ in each.makes}
+    waiting, needed = [makers[tensor] for tensor in marks.outputs], set[int]()
+    while waiting:
+        place = waiting.pop()
+        if place not in needed:
+            needed.add(place)
+            waiting += [makers[tensor] for tensor in operations[place].takes]
+    called = [replace(operations[place], after=()) for place in sorted(needed)]
+    return history(called, in_one_queue(called), results=marks.outputs)
+
+
+def _variables(operations: Sequence[Operation]) -> dict[int, int]:
+    return {each.number: each.bytes for op in operations for each in (op.reads, op.writes) if each}

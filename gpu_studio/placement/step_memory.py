@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+CLOSE = 128
+"""Up to this batch it is known at short intervals what the allocator adds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Moment:
@@ -57,15 +60,17 @@ class StepMemory:
         return round(self.asked(batch) * self.padded(batch))
 
     def padded(self, batch: int) -> float:
-        """The factor between the two; between the batches that it is known for, the line through both."""
-        below = [each for each in self.padding if each.batch <= batch][-1:] or list(self.padding[:1])
-        above = [each for each in self.padding if each.batch >= batch][:1] or list(self.padding[-1:])
-        if not below:
-            return 1.0
-        low, high = below[0], above[0]
-        if low.batch == high.batch:
-            return low.factor
-        return low.factor + (high.factor - low.factor) * (batch - low.batch) / (high.batch - low.batch)
+        """The factor between the two; between batches that it is known for, the greater of theirs.
+
+        Blocks fit into regions that are powers of two: what is added for half a large batch is added for all of it.
+        """
+        alike: float = batch
+        if 2 * self.fullest(batch).fixed < self.asked(batch):
+            while alike > CLOSE and all(each.batch != alike for each in self.padding):
+                alike /= 2
+        below = [each.factor for each in self.padding if each.batch <= alike][-1:]
+        above = [each.factor for each in self.padding if each.batch >= alike][:1]
+        return max((*below, *above), default=1.0)
 
 
 def highest(moments: Iterable[Moment]) -> StepMemory:

@@ -1,8 +1,9 @@
 """The memory that a step is predicted to take, against the peak of TensorFlow's allocator in real steps.
 
 Everything that a device holds is counted: weights, slots, the batch, and all that a step computes. On a CPU steps
-differ with the order in which its threads happen to run: what counts is the fullest of many. A prediction may be 15 %
-above it, and not below; one that is below is shown the other way round, and breaks the budget of its row.
+differ with the order in which its threads happen to run: what counts is the fullest of those of several processes. A
+prediction may be 15 % above it, and not below; one that is below is shown the other way round, and breaks the budget of
+its row.
 """
 
 from __future__ import annotations
@@ -26,24 +27,36 @@ FEW = 100
 """Samples of the data, which need not be more: batches are made of them over and over."""
 
 
-def rows(place: Workplace, _times: int) -> Iterator[Row]:
-    """A row for each model and batch, in MiB."""
-    cases: list[tuple[str, Plan, Sequence[int]]] = [(model, plan_of(model), BATCHES) for model in SHAPES]
+def rows(place: Workplace, times: int) -> Iterator[Row]:
+    """A row for each model and batch, in MiB, each measured in so many processes of its own."""
+    for name, plan, batch in cases(place):
+        measured, facts = measured_and_known(place, plan, batch)
+        again = (steps_of(place, plan, batch) for _ in range(times - 1))
+        held = [bytes_held for each in (measured, *again) for bytes_held in totals(each)]
+        yield _row(f"{name}, batch {batch}", predicted(plan, batch, facts).total, held)
+
+
+def cases(place: Workplace) -> Iterator[tuple[str, Plan, int]]:
+    """Name, plan and batch of everything that is measured."""
+    for model in SHAPES:
+        for batch in BATCHES:
+            yield model, plan_of(model), batch
     for name, training in place.program("models_to_measure.py", str(place.folder)).items():
         plan = made_plan(name, training)
-        cases.append((name, plan, (plan.training.batch_size,)))
-    for name, plan, batches in cases:
-        measured, facts = measured_and_known(place, plan, batches)
-        for batch in batches:
-            yield _row(f"{name}, batch {batch}", predicted(plan, batch, facts).total, totals(measured, batch))
+        yield name, plan, plan.training.batch_size
 
 
-def measured_and_known(place: Workplace, plan: Plan, batches: Sequence[int]) -> tuple[dict[str, Any], PlanFacts]:
+def measured_and_known(place: Workplace, plan: Plan, batch: int) -> tuple[dict[str, Any], PlanFacts]:
     """What real steps of the plan held, and the facts that it is predicted from."""
+    return steps_of(place, plan, batch), decoded(ask_about(plan, place.folder))
+
+
+def steps_of(place: Workplace, plan: Plan, batch: int) -> dict[str, Any]:
+    """What real steps of the plan held, in a process of their own."""
     path = place.folder / "measured.plan.toml"
     save(plan, path)
-    measured = place.program("step_memory.py", str(path), *map(str, batches))
-    return measured, decoded(ask_about(plan, place.folder))
+    measured: dict[str, Any] = place.program("step_memory.py", str(path), str(batch))
+    return measured
 
 
 def made_plan(name: str, training: Mapping[str, Any]) -> Plan:
@@ -64,13 +77,13 @@ def predicted(plan: Plan, batch: int, facts: PlanFacts) -> DeviceMemory:
     return memory
 
 
-def totals(measured: Mapping[str, Any], batch: int) -> tuple[int, ...]:
+def totals(measured: Mapping[str, Any]) -> list[int]:
     """All that was held in each step of what `step_memory.py` measured, in bytes."""
-    step = measured["steps"][str(batch)]
-    return tuple(measured["weights"] + measured["slots"] + step["input"] + held for held in step["held"])
+    always = measured["weights"] + measured["slots"] + measured["input"]
+    return [always + held for held in measured["held"]]
 
 
-def _row(what: str, foreseen: int, held: tuple[int, ...]) -> Row:
+def _row(what: str, foreseen: int, held: Sequence[int]) -> Row:
     foretold, real = (foreseen / MIB,), (max(held) / MIB,)
     if foretold >= real:
         return Row(f"memory of {what}, predicted", "measured", "MiB", BUDGET, foretold, real)

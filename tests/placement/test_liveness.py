@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.placement.executor import in_one_queue, in_threads
-from gpu_studio.placement.liveness import Operation, Size, Variable, history
+from gpu_studio.placement.liveness import Operation, Size, Variable, block_of, history
 
 BATCH = 10
 KB = Size(1000)
@@ -81,6 +81,36 @@ def test_that_an_update_copies_a_variable_that_is_still_to_be_taken_as_it_was() 
     assert peaks([read, op(1), update, op(2, 0, after=(2,))]) == [0, 1000, 2000, 2000]
     taken_before = [read, op(1, 0), update]
     assert peaks(taken_before) == [0, 1000, 1000]
+
+
+def test_that_a_copied_variable_is_where_its_copy_was_made() -> None:
+    weight = Variable(9, 1000)
+    read = Operation(makes=((0, KB),), reads=weight)
+    copies = [read, op(1), Operation(takes=(1,), after=(0,), writes=weight), op(2, 0, after=(2,))]
+    run = history(copies, in_one_queue(copies))
+    given_back = [change.block for change in run.changes if not change.taken]
+    assert block_of(9) in given_back
+    assert list(run.moved) == [9]
+    assert run.moved[9] not in given_back
+    in_place = [read, op(1, 0), Operation(takes=(1,), writes=weight)]
+    assert history(in_place, in_one_queue(in_place)).moved == {}
+
+
+def test_that_a_value_that_is_assigned_becomes_the_variables_memory() -> None:
+    weight = Variable(9, 1000)
+    assign = [op(0), Operation(takes=(0,), writes=weight, replaces=True), op(1, after=(1,))]
+    assert peaks(assign) == [1000, 0, 1000]
+    run = history(assign, in_one_queue(assign))
+    assert run.moved == {9: run.changes[0].block}
+    elsewhere = [op(0, size=Size(7)), Operation(takes=(0,), writes=weight, replaces=True)]
+    assert history(elsewhere, in_one_queue(elsewhere)).moved == {}
+
+
+def test_that_what_is_there_before_the_step_is_held_and_is_no_change() -> None:
+    chain = [op(0, size=Size(0, 100)), op(1, 0)]
+    run = history(chain, in_one_queue(chain), results=[0, 1], given=frozenset([0]))
+    assert [moment.bytes(BATCH) for moment in run.moments] == [1000, 2000]
+    assert [change.size for change in run.changes] == [KB]
 
 
 def test_that_gradients_and_kept_activations_are_counted_apart() -> None:

@@ -1,46 +1,46 @@
-"""The prediction against TensorFlow's own allocator, in real training steps on the CPU."""
+"""The prediction against TensorFlow's own allocator, in real training steps on the CPU.
+
+Two models stand for all: one whose activations, and one whose weights take the most. `make bench ARGS=memory` measures
+many, of random sizes too.
+"""
 
 from __future__ import annotations
 
-from statistics import median
+from dataclasses import replace
 
 import memory_prediction
 import pytest
 from workplace import workplace
 
+from gpu_studio.plan import Model, Plan, Training
+
 pytestmark = pytest.mark.slow
 
-BUILT_IN, MADE = ("mlp", "cnn"), ("convolutions", "wide-sgd")
-FLUCTUATION = 1.4
-"""The fullest of the few steps measured here, against the fullest of all that there may be."""
+MARGIN = 1.25
+"""Steps differ, and the few that are measured here need not reach what many would. The bench holds 1.15 to more."""
 
 
-@pytest.fixture(scope="module")
-def place():
-    with workplace() as found:
-        yield found
+def wide() -> Plan:
+    """Dense layers of which the update of one meets the backward pass of the same: its weights are there twice."""
+    plan = memory_prediction.plan_of("mlp")
+    return replace(plan, model=Model("mlp", options={"hidden": [2048, 2048]}), training=Training(optimizer="sgd"))
 
 
-@pytest.fixture(scope="module", params=[*BUILT_IN, *MADE])
-def case(request, place):
-    """A plan, its batches, what was measured of it, and the facts that it is predicted from."""
-    if request.param in BUILT_IN:
-        plan, batches = memory_prediction.plan_of(request.param), memory_prediction.BATCHES
-    else:
-        made = place.program("models_to_measure.py", str(place.folder), request.param)
-        plan = memory_prediction.made_plan(request.param, made[request.param])
-        batches = (plan.training.batch_size,)
-    return plan, batches, *memory_prediction.measured_and_known(place, plan, batches)
+@pytest.fixture(scope="module", params=[(memory_prediction.plan_of("cnn"), 128), (wide(), 32)], ids=["cnn", "wide"])
+def case(request):
+    """A plan, its batch, what was measured of it, and the facts that it is predicted from."""
+    plan, batch = request.param
+    with workplace() as place:
+        yield plan, batch, *memory_prediction.measured_and_known(place, plan, batch)
 
 
 @pytest.mark.parametrize("part", ["weights", "gradients", "slots"])
 def test_that_what_does_not_depend_on_the_batch_is_exact(case, part) -> None:
-    plan, _, measured, facts = case
-    assert getattr(memory_prediction.predicted(plan, 32, facts), part).bytes == measured[part]
+    plan, batch, measured, facts = case
+    assert getattr(memory_prediction.predicted(plan, batch, facts), part).bytes == measured[part]
 
 
 def test_that_a_step_holds_no_more_than_predicted_and_not_much_less(case) -> None:
-    plan, batches, measured, facts = case
-    for batch in batches:
-        held = memory_prediction.totals(measured, batch)
-        assert median(held) <= memory_prediction.predicted(plan, batch, facts).total <= FLUCTUATION * max(held)
+    plan, batch, measured, facts = case
+    fullest = max(memory_prediction.totals(measured))
+    assert fullest <= memory_prediction.predicted(plan, batch, facts).total <= MARGIN * fullest

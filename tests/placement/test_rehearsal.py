@@ -33,6 +33,13 @@ def test_that_on_a_card_the_weight_is_used_first() -> None:
     assert memory.peak(8) == round((MIB + 64) * memory.padded(8))
 
 
+def test_that_calling_the_model_for_a_look_shapes_the_memory_that_steps_find() -> None:
+    layer = (Operation(makes=((1, Size(0, 700_000)),)), Operation(takes=(1,), makes=((2, Size(0, 300_000)),)))
+    looked, unseen = (on_cpu(layer, alike, Marks([2], outputs=outputs), threads=1) for outputs in ([1, 2], []))
+    assert looked.asked(64) == unseen.asked(64)
+    assert looked.padding != unseen.padding
+
+
 def test_that_the_same_steps_are_rehearsed_each_time() -> None:
     first, second = (on_cpu(BACKWARD, alike, Marks(results=[11]), threads=2) for _ in range(2))
     assert first == second

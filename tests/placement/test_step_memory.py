@@ -39,7 +39,14 @@ def test_that_no_moment_holds_nothing() -> None:
     assert StepMemory().peak(64) == 0
 
 
-def test_that_what_the_allocator_adds_is_taken_between_the_batches_that_it_is_known_for() -> None:
-    memory = StepMemory((Moment(0, 100),), (Padding(10, 1.1), Padding(20, 1.3)))
-    assert [round(memory.padded(batch), 3) for batch in (1, 10, 15, 20, 99)] == [1.1, 1.1, 1.2, 1.3, 1.3]
-    assert (memory.asked(15), memory.peak(15)) == (1500, 1800)
+def test_that_between_batches_what_the_allocator_adds_is_the_greater_of_theirs() -> None:
+    memory = StepMemory((Moment(0, 100),), (Padding(10, 1.1), Padding(20, 1.3), Padding(30, 1.2)))
+    assert [memory.padded(batch) for batch in (1, 10, 15, 20, 25, 30, 99)] == [1.1, 1.1, 1.3, 1.3, 1.3, 1.2, 1.2]
+    assert (memory.asked(15), memory.peak(15)) == (1500, 1950)
+
+
+def test_that_a_large_batch_is_padded_as_half_of_it_unless_most_is_of_a_fixed_size() -> None:
+    padding = tuple(Padding(batch, factor) for batch, factor in ((64, 1.1), (96, 1.4), (128, 1.2), (256, 1.0)))
+    grows, fixed = StepMemory((Moment(0, 100),), padding), StepMemory((Moment(10**9, 100),), padding)
+    assert [grows.padded(batch) for batch in (192, 256, 384)] == [1.4, 1.0, 1.4]
+    assert [fixed.padded(batch) for batch in (192, 384)] == [1.2, 1.0]

@@ -96,7 +96,9 @@ class _Step:
         """What the step holds on each kind of device."""
         graph = self.graph
         gradients = frozenset(self._numbers(self._trace.gradients))
-        marks = Marks(graph.results, gradients, frozenset(self._numbers(ref.deref() for ref in self._kept)))
+        given = (x for calls in self._trace.outputs.values() for call in calls for x in call)
+        kept = frozenset(self._numbers(ref.deref() for ref in self._kept))
+        marks = Marks(graph.results, graph.given, tuple(self._numbers(given)), gradients, kept)
         return {
             "CPU": on_cpu(graph.as_on("CPU"), graph.seconds, marks, cores()),
             "GPU": on_card(graph.as_on("GPU"), marks),

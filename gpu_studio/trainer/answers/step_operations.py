@@ -8,16 +8,21 @@ from tensorflow.python.ops import while_v2
 
 from gpu_studio.placement.executor import in_one_queue
 from gpu_studio.placement.liveness import NOTHING, Operation, Size, Variable, history
+from gpu_studio.placement.rehearsal import INTERRUPTION_S
 from gpu_studio.placement.step_memory import highest
 from gpu_studio.trainer.answers.op_costs import OVERWRITING, SHARING, flops, scratch_on_cpu, workspace_on_cpu
 
 _READING = "ReadVariableOp"
 _ASSIGNING = frozenset({"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
-_NO_MEMORY = frozenset({"Const", _READING, "VarHandleOp", "NoOp"})
-"""They give what is there already: a variable's own memory, or a constant of the graph."""
+_NO_MEMORY = frozenset({"Const", _READING, "VarHandleOp", "NoOp", "TensorListGetItem", "TensorListPopBack"})
+"""They give what is there already: a variable's own memory, a constant of the graph, or what is in a list."""
 LOOPS = frozenset({"While", "StatelessWhile"})
-TURNS_AT_ONCE = 2
-"""A loop begins a turn as soon as it has what that needs, while others still wait to be added up."""
+_ADDING = frozenset({"Add", "AddN", "AddV2"})
+DELAY_S = 3 * INTERRUPTION_S
+"""A turn of a loop begins as soon as it has what it needs: while one thread stands still so long, the others compute
+gradients of weights that wait to be added up."""
+_TYPICAL = 64
+"""The batch at which it is asked how long a turn takes."""
 LAUNCH_S, BYTES_PER_S, FLOPS_PER_S = 1e-6, 1e10, 3e10
 """A core of a machine of today, roughly: which of two operations takes longer is all that is asked."""
 
@@ -32,6 +37,7 @@ class Graph:
         self.numbers = {x.ref(): n for n, x in enumerate(x for op in self.operations for x in op.outputs)}
         # Who gives the batch keeps it as long as the step runs.
         given = [x for op in self.operations if op.type == "Placeholder" for x in op.outputs]
+        self.given = frozenset(self.numbers[x.ref()] for x in given)
         self.results = [self.numbers[x.ref()] for x in (*graph.outputs, *given)]
         self._captured = {tensor.ref() for tensor in graph.internal_captures}
         self._places = {op.name: place for place, op in enumerate(self.operations)}
@@ -63,6 +69,7 @@ class Graph:
             scratch=self._scratch(op, on_cpu=on_cpu),
             reads=self._variable(op, op.outputs[0]) if op.type == _READING else None,
             writes=self._variable(op, op.inputs[1]) if op.type in _ASSIGNING else None,
+            replaces=op.type == "AssignVariableOp",
         )
 
     def _workspace(self, op: Any) -> list[tuple[int, Size]]:
@@ -88,7 +95,7 @@ class Graph:
         if op.type in _NO_MEMORY or op.type in SHARING or op.type == "Placeholder":
             return 0.0
         sizes = [size_of(x, self.batch) for x in (*op.inputs, *op.outputs)]
-        moved = sum(size.fixed + size.per_sample * batch for size in sizes)
+        moved = sum(size.bytes(batch) for size in sizes)
         return LAUNCH_S + moved / BYTES_PER_S + flops(op) * batch / self.batch / FLOPS_PER_S
 
 
@@ -127,9 +134,13 @@ def _body(loop: Any) -> Any:
 
 
 def _turns(loop: Any) -> int:
-    """How often a loop is run: once for each element of the longest sequence that it takes; else once."""
+    """How often a loop is run: once for each element of the longest sequence that it takes; else once.
+
+    The loop that goes back takes what the one before has put into lists, and has as many turns.
+    """
+    before = [_turns(x.op) for x in loop.inputs if x.op.type in LOOPS]
     lists = [x.op for x in loop.inputs if x.op.type == "TensorListFromTensor"]
-    return max((op.inputs[0].shape[0] or 1 for op in lists if op.inputs[0].shape.rank), default=1)
+    return max((*before, *(op.inputs[0].shape[0] or 1 for op in lists if op.inputs[0].shape.rank)), default=1)
 
 
 def _collected(tensor: Any, batch: int) -> Size:
@@ -142,12 +153,21 @@ def _collected(tensor: Any, batch: int) -> Size:
     if element.op.type in _NO_MEMORY:
         return NOTHING
     size, turns = size_of(element, batch), _turns(tensor.op)
-    return Size(size.fixed * turns, size.per_sample * turns)
+    return Size(size.fixed * turns, size.per_sample * turns, pieces=turns)
 
 
 def _in_turns(loop: Any, batch: int) -> Size:
-    """The most that turns of a loop hold besides what they are given; one begins before the last has ended."""
+    """The most that the turns of a loop hold besides what they are given: one of them, and what waits of others."""
     body = Graph(_body(loop), batch)
     operations = body.as_on("GPU")
     fullest = highest(history(operations, in_one_queue(operations), results=body.results).moments).fullest(batch)
-    return Size(fullest.fixed * TURNS_AT_ONCE, fullest.per_sample * TURNS_AT_ONCE)
+    turns = min(_turns(loop), 1 + round(DELAY_S / (sum(body.seconds(_TYPICAL)) or 1.0)))
+    waiting = sum(size.fixed for size in map(body.size, _added_up(body)) if not size.per_sample)
+    return Size(fullest.fixed + waiting * (turns - 1), fullest.per_sample, pieces=turns)
+
+
+def _added_up(body: Graph) -> list[Any]:
+    """What a turn adds to what earlier turns gave, as it does the gradients of weights."""
+    adding = [op for op in body.operations if op.type in _ADDING]
+    summed = [op for op in adding if any(root(x).op.type == "Placeholder" for x in op.inputs)]
+    return [x for op in summed for x in op.inputs if root(x).op.type != "Placeholder"]

@@ -1,6 +1,6 @@
 """What TensorFlow's allocator really gives out for a plan on the CPU: prints weights, slots, gradients, and each step.
 
-`python step_memory.py PLAN BATCH…`. The CPU gets the allocator that cards have, which counts every byte and its peak.
+`python step_memory.py PLAN BATCH`. The CPU gets the allocator that cards have, which counts every byte and its peak.
 The batch lies in memory before the step, because the data set does on a CPU: it is told apart, as `input`.
 """
 
@@ -23,23 +23,22 @@ STEPS = 30
 LIMIT_MIB = 8192
 
 
-def main(path: Path, batches: list[int]) -> None:
-    """Measure the plan in the file at each batch."""
+def main(path: Path, batch: int) -> None:
+    """Measure the plan in the file with this batch."""
     plan = load(path)
     os.environ |= {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(LIMIT_MIB)}
     for name, value in environment.settings_for(plan, os.environ).items():
         os.environ.pop(name, None) if value is None else os.environ.update({name: value})
-    sys.stdout.write(json.dumps(measured(plan, batches)) + "\n")
+    sys.stdout.write(json.dumps(measured(plan, batch)) + "\n")
 
 
-def measured(plan: Plan, batches: list[int]) -> dict[str, Any]:
-    """Bytes: of the variables and of the gradients, and for each batch those that each step held besides."""
+def measured(plan: Plan, batch: int) -> dict[str, Any]:
+    """Bytes: of the variables, the gradients and the batch, and those that each step held besides."""
     from gpu_studio.trainer import session
 
     made = session.build(plan, Path.cwd(), lambda _event: None)
     # The steps first, in memory as building the model has left it: so a run finds it too.
-    return {
-        "steps": {batch: steps(made, batch) for batch in batches},
+    return steps(made, batch) | {
         "weights": sum(size(v.value) for v in made.model.variables),
         "slots": sum(size(v.value) for v in made.optimizer.variables),
         "gradients": sum(size(gradient) for gradient in gradients(made)),
@@ -85,4 +84,4 @@ def step(program: Any, stream: Any, number: int) -> int:
     return int(config.experimental.get_memory_info("CPU:0")["peak"]) - int(before)
 
 
-main(Path(sys.argv[1]), [int(word) for word in sys.argv[2:]])
+main(Path(sys.argv[1]), int(sys.argv[2]))
