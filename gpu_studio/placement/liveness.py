@@ -95,7 +95,8 @@ class _Buffer:
 class _Memory:
     """What is held now. `buffers` is by tensor, several of which can share one; `variables` by a variable's number.
 
-    A variable is one that uses its memory, which has a number below 0 as long as it has not moved. Only what is held
+    `scratch` and `copied`, the variables as they were, are by the place of the operation that needs them to its end. A
+    variable is one that uses its memory, which has a number below 0 as long as it has not moved. Only what is held
     besides the variables is counted.
     """
 
@@ -107,6 +108,7 @@ class _Memory:
     buffers: dict[int, _Buffer] = field(default_factory=dict)
     variables: dict[int, _Buffer] = field(default_factory=dict)
     scratch: dict[int, _Buffer] = field(default_factory=dict)
+    copied: dict[int, _Buffer] = field(default_factory=dict)
     fixed: int = 0
     per_sample: int = 0
     gradient_bytes: int = 0
@@ -120,7 +122,8 @@ class _Memory:
         if operation.scratch != NOTHING:
             self.scratch[place] = self._new(operation.scratch)
         if operation.writes:
-            self._write(operation.writes, self.buffers[operation.takes[-1]] if operation.replaces else None)
+            value = self.buffers[operation.takes[-1]] if operation.replaces else None
+            self._write(place, operation.writes, value)
         if operation.reads:
             self._share(operation, [self._variable(operation.reads)])
         elif operation.shares:
@@ -129,9 +132,11 @@ class _Memory:
             self._make(operation)
 
     def end(self, place: int, operation: Operation) -> None:
-        """Free its scratch memory, what it made that nobody takes, and what it was the last to take."""
+        """Free what it alone needed, what it made that nobody takes, and what it was the last to take."""
         if place in self.scratch:
             self._count(self.scratch.pop(place), taken=False)
+        if place in self.copied:
+            self._leave(self.copied.pop(place))
         for buffer in {id(self.buffers[t]): self.buffers[t] for t, _ in operation.makes}.values():
             if buffer.uses == 0:
                 self._count(buffer, taken=False)
@@ -151,19 +156,20 @@ class _Memory:
         first = _Buffer(Size(variable.bytes), number=block_of(variable.number), uses=1, variable=True)
         return self.variables.setdefault(variable.number, first)
 
-    def _write(self, variable: Variable, value: _Buffer | None) -> None:
+    def _write(self, place: int, variable: Variable, value: _Buffer | None) -> None:
         """Leave what was read of the variable to those that are still to take it, and let it be new."""
         before = self._variable(variable)
         if value is not None and value.size == before.size and not (value.variable or value.given):
             after = value
+            self._leave(before)
         elif before.uses > 1:
             after = self._new(before.size)
+            self.copied[place] = before
         else:
             return
         after.uses += 1
         after.variable = True
         self.variables[variable.number] = after
-        self._leave(before)
 
     def _share(self, operation: Operation, buffers: Sequence[_Buffer]) -> None:
         for (tensor, _), buffer in zip(operation.makes, buffers, strict=False):

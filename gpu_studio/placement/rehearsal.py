@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import cycle, islice
 from random import Random
 
 from gpu_studio.placement.arena import Arena
@@ -21,7 +22,10 @@ REHEARSED = (8, 64, 512)
 """Batches that steps are rehearsed for: the larger it is, the more does an operation's time depend on what it does."""
 BATCHES = (*range(8, 64, 4), *range(64, CLOSE, 8), CLOSE, 256, 512)
 """What the allocator adds is known for these."""
-MOST_STEPS, LEAST_STEPS, MOST_OPERATIONS = 25, 4, 40_000
+MOST_STEPS, LEAST_STEPS, MOST_OPERATIONS = 25, 4, 24_000
+"""How many steps are rehearsed for each of these: the fewer, the more operations there are."""
+IN_SEQUENCE = 25
+"""Steps one after the other in the same memory, which is cut more finely from step to step; some come again."""
 SPREAD = 0.5
 """Of the logarithm of an operation's time, from one step to another."""
 INTERRUPTED, INTERRUPTION_S = 0.01, 0.004
@@ -54,7 +58,7 @@ class Marks:
 
 def on_card(operations: Sequence[Operation], marks: Marks) -> StepMemory:
     """What a step holds where one thread launches every operation, and all memory is one region."""
-    steps = [_run(operations, in_one_queue(operations), marks)] * LEAST_STEPS
+    steps = [_run(operations, in_one_queue(operations), marks)]
     return _memory(operations, marks, {BATCHES[0]: steps}, [lambda: _built(operations, None, grows=False, beside=0)])
 
 
@@ -113,7 +117,7 @@ def _given_out(runs: Iterable[History], batch: int, arena: Arena, there: Sequenc
     """The most that is given out in one of the steps, one after the other, besides the variables and the batch."""
     for number, size in enumerate(there):
         arena.take(number - len(there) - _FAR, size)
-    return max(arena.peak(run, batch) for run in runs)
+    return max(arena.peak(run, batch) for run in islice(cycle(runs), IN_SEQUENCE))
 
 
 def _built(operations: Sequence[Operation], look: History | None, *, grows: bool, beside: int) -> Arena:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.placement.executor import in_one_queue, in_threads
-from gpu_studio.placement.liveness import Operation, Size, Variable, block_of, history
+from gpu_studio.placement.liveness import Operation, Size, Turn, Variable, block_of, history
 
 BATCH = 10
 KB = Size(1000)
@@ -94,6 +94,17 @@ def test_that_a_copied_variable_is_where_its_copy_was_made() -> None:
     assert run.moved[9] not in given_back
     in_place = [read, op(1, 0), Operation(takes=(1,), writes=weight)]
     assert history(in_place, in_one_queue(in_place)).moved == {}
+
+
+def test_that_what_an_update_copies_from_is_there_until_it_ends() -> None:
+    weight = Variable(9, 1000)
+    reader, update, other = op(1, 0), Operation(takes=(2,), after=(0,), writes=weight), op(3, 1)
+    steps = [Operation(makes=((0, KB),), reads=weight), op(2), reader, update, other]
+    turns = [Turn(0, True), Turn(0, False), Turn(1, True), Turn(1, False), Turn(2, True), Turn(3, True)]
+    turns += [Turn(2, False), Turn(4, True), Turn(3, False), Turn(4, False)]
+    held = [moment.bytes(BATCH) for moment in history(steps, turns).moments]
+    # What it was given, what it copies into, what the reader made and, though that has ended, what it copies from.
+    assert held == [0, 1000, 2000, 3000, 4000]
 
 
 def test_that_a_value_that_is_assigned_becomes_the_variables_memory() -> None:

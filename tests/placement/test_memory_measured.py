@@ -23,7 +23,9 @@ MARGIN = 1.25
 def wide() -> Plan:
     """Dense layers of which the update of one meets the backward pass of the same: its weights are there twice."""
     plan = memory_prediction.plan_of("mlp")
-    return replace(plan, model=Model("mlp", options={"hidden": [2048, 2048]}), training=Training(optimizer="sgd"))
+    data = replace(plan.data, options=plan.data.options | {"shape": [10, 10, 1]})
+    model = Model("mlp", options={"hidden": [2048, 2048]})
+    return replace(plan, data=data, model=model, training=Training(optimizer="sgd"))
 
 
 @pytest.fixture(scope="module", params=[(memory_prediction.plan_of("cnn"), 128), (wide(), 32)], ids=["cnn", "wide"])
