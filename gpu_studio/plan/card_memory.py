@@ -15,8 +15,8 @@ from gpu_studio.plan.machine import Card, Machine
 CONTEXT_MIB = 512
 """What the CUDA context of a process takes of a card before TensorFlow asks how much is free.
 
-What TensorFlow's log says that it may use, with what it keeps back, is less than what the driver says is free: by 120
-to 380 MiB on a T4, 230 to 480 on an L4, 300 to 520 on an A100, and 440 on an H100.
+What TensorFlow's log says that it may use, with what it keeps back, is less than what such a card has free: by about 60
+to 520 MiB in logs of T4, L4, A100 and H100.
 """
 LIBRARIES_MIB = 512
 """What cuDNN and cuBLAS need beside the slices that a plan cuts a card into."""
