@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -46,6 +46,18 @@ def inherited_events(run: RunDirectory, runs: Path | None = None) -> Iterator[An
             kept = _until(event, end)
             if kept is not None:
                 yield kept
+
+
+def in_training_time(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
+    """Yield the same events; the time of each is the seconds that had been trained by then.
+
+    So runs that were resumed days later follow one another at once.
+    """
+    seconds = 0.0
+    for event in events:
+        if isinstance(event, Steps):
+            seconds += event.seconds
+        yield replace(event, time=seconds, elapsed=0.0)
 
 
 def ancestors(run: RunDirectory, runs: Path | None = None) -> list[tuple[RunDirectory, int]]:

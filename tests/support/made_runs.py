@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -19,6 +20,7 @@ from gpu_studio.runs import events
 from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.events import DeviceMemory, Event, LogicalDevice
 from gpu_studio.runs.files import append_line, write_private
+from gpu_studio.runs.inheritance import ResumedFrom
 
 MIB = 1024 * 1024
 TESTED = {"test_loss": 0.131, "test_sparse_categorical_accuracy": 0.962}
@@ -31,6 +33,7 @@ class Script:
     """What the run shall have been. `steps` are steps an epoch; a call is `per_call` steps and takes `call_seconds`.
 
     `per_card` devices are carved from each card, and `identities` has the UUID and PCI address of `GPU:0`, `GPU:1` …
+    The first `resumed_at` of the epochs `trained` were trained by another run.
     """
 
     name: str = "digits on four devices"
@@ -41,6 +44,7 @@ class Script:
     identities: Sequence[tuple[str | None, str | None]] = ()
     epochs: int = 30
     trained: float = 20.6
+    resumed_at: int = 0
     steps: int = 200
     per_call: int = 10
     call_seconds: float = 0.1
@@ -59,7 +63,8 @@ class RunMaker:
         self.random = np.random.default_rng(script.seed)
         self.calls_an_epoch = script.steps // script.per_call
         self.calls = round(script.trained * self.calls_an_epoch)
-        self.length = self.calls * script.call_seconds + 2.0
+        self.begin = script.resumed_at * self.calls_an_epoch
+        self.length = (self.calls - self.begin) * script.call_seconds + 2.0
         self.now = time.time() - script.ago - self.length
         self.first = self.now
         self.sequence = 0
@@ -73,14 +78,17 @@ class RunMaker:
 
     def events(self) -> Iterator[Event]:
         yield from self.beginning()
-        for call in range(self.calls):
+        for call in range(self.begin, self.calls):
             self.now += self.script.call_seconds
             yield from self.call(call)
         yield from self.ending()
 
     def beginning(self) -> Iterator[Event]:
         script = self.script
-        yield events.Started(run=self.run.id, plan=script.name, pid=1, host="here", gpu_studio="0", python="3.11")
+        yield events.Started(
+            run=self.run.id, plan=script.name, pid=1, host="here", gpu_studio="0", python="3.11",
+            from_epoch=script.resumed_at, from_step=script.resumed_at * script.steps,
+        )  # fmt: skip
         self.now += 1.4
         names = [f"{script.kind}:{index}" for index in range(script.devices)]
         logical = [self.logical(index) for index in range(script.devices)]
@@ -203,6 +211,15 @@ def make_run(runs: Path, script: Script | None = None) -> RunDirectory:
     )
     maker = RunMaker(script, run)
     write_private(run.events_file, b"".join(maker.told()))
+    return run
+
+
+def make_resumed(parent: RunDirectory, script: Script) -> RunDirectory:
+    """The directory of a run that goes on from `parent`, beside it, at the end of the epoch that the script says."""
+    run = make_run(parent.path.parent, script)
+    step = script.resumed_at * script.steps
+    note = ResumedFrom(parent.id, f"step-{step:08}", script.resumed_at, step)
+    write_private(run.resume_file, msgspec.json.encode(note))
     return run
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -60,6 +62,20 @@ def test_that_before_the_first_step_everything_is_at_the_beginning():
     ruler = StepClock().ruler("step", np.empty(0), np.empty(0), BEGUN, 40.0)
     assert ruler.places(np.array([0.0, 100.0])).tolist() == [0.0, 0.0]
     assert StepClock().ruler("time", np.empty(0), np.empty(0), BEGUN, 40.0) is TIME
+
+
+@given(GAPS, GAPS, st.sampled_from([1.0, 7.0]))
+def test_that_what_earlier_runs_trained_lies_below_zero(before, gaps, per):
+    first = float(len(before))
+    ruler, seconds = ruler_of(gaps, "epoch", first, per)
+    ends = np.cumsum(before)
+    ruler = replace(ruler, earlier=(np.concatenate(([0.0], ends)) - ends[-1], np.arange(first + 1)))
+    assert ruler.place(-float(ends[-1])) == -first / per
+    assert ruler.places(ends[:-1] - ends[-1]) == pytest.approx((1 + np.arange(first - 1) - first) / per, abs=1e-3)
+    assert np.all(np.diff(ruler.places(np.linspace(-ends[-1] - 1, seconds[-1] + 1, 60))) >= 0)
+    assert ruler.places(seconds) == pytest.approx((1 + np.arange(len(gaps))) / per, abs=1e-3)
+    places = np.linspace(-first / per, len(gaps) / per, 40)
+    np.testing.assert_allclose(ruler.places(ruler.seconds(places[places < 0])), places[places < 0], atol=1e-3)
 
 
 def test_that_ticks_are_named_as_they_are_counted_over_the_whole_training():

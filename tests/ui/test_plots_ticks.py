@@ -119,13 +119,15 @@ def test_that_moments_are_named_in_their_greatest_units(end, texts):
         (90_000, 90_600, ["1 d 1:00", "1 d 1:05", "1 d 1:10"]),
         (90_000, 90_010, ["1 d 1:00:00", "1 d 1:00:05", "1 d 1:00:10"]),
         (172_800, 180_000, ["2 d", "2 d 1 h", "2 d 2 h"]),
+        (-7300, 100, ["-2 h", "0 s"]),
+        (-90_000, -89_400, ["-1 d 1:00", "-1 d 0:55", "-1 d 0:50"]),
     ],
 )
 def test_that_moments_late_in_a_run_are_told_apart(start, end, texts):
     assert [text for _, text in ticks.time_ticks(start, end, 2)] == texts
 
 
-@given(st.floats(0, 1e7), st.floats(0.01, 1e7), st.integers(1, 12))
+@given(st.floats(-1e7, 1e7), st.floats(0.01, 1e7), st.integers(1, 12))
 def test_that_no_two_moments_are_named_alike(start, span, count):
     names = [text for _, text in ticks.time_ticks(start, start + span, count)]
     assert len(set(names)) == len(names)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +20,8 @@ from gpu_studio.ui.widgets.plots.time_window import (
 
 DURATIONS = st.floats(0, 1e6)
 MOMENTS = st.floats(-1e6, 2e6)
-EXTENTS = st.builds(Extent, DURATIONS, st.booleans())
+BEGINS = st.just(0.0) | st.floats(-1e6, 0)
+EXTENTS = st.builds(Extent, DURATIONS, st.booleans(), begin=BEGINS)
 WINDOWS = st.builds(zoomed, MOMENTS, MOMENTS, EXTENTS)
 
 
@@ -38,7 +41,7 @@ def test_that_a_live_axis_stands_still_most_of_the_time(duration, part):
 @given(MOMENTS, MOMENTS, EXTENTS)
 def test_that_a_zoom_stays_on_the_axis_and_is_no_narrower_than_a_second(start, end, extent):
     window = zoomed(start, end, extent)
-    assert window.start >= 0
+    assert window.start >= extent.begin
     assert window.end <= extent.end + 1e-6
     assert window.span >= SHORTEST - 1e-6
 
@@ -82,18 +85,31 @@ def test_that_a_window_that_follows_moves_in_steps():
 def test_that_a_zoom_about_a_moment_keeps_it_where_it_was(window, extent, factor):
     centre = window.start + 0.3 * window.span
     after = zoomed_about(window, centre, factor, extent)
-    untouched = after.start > 0 and after.end < extent.end and after.span > SHORTEST * 1.01
+    untouched = after.start > extent.begin and after.end < extent.end and after.span > SHORTEST * 1.01
     if untouched:
         assert (centre - after.start) / after.span == pytest.approx(0.3, abs=1e-3)
 
 
 @given(EXTENTS, st.floats(0, 0.9), st.floats(0.05, 0.1), st.floats(-1e6, 1e6))
 def test_that_panning_keeps_the_width_and_stays_on_the_axis(extent, part, width, seconds):
-    window = zoomed(part * extent.end, (part + width) * extent.end, extent)
+    length = extent.end - extent.begin
+    window = zoomed(extent.begin + part * length, extent.begin + (part + width) * length, extent)
     after = panned(window, seconds, extent)
     assert after.span == pytest.approx(window.span, rel=1e-6)
-    assert after.start >= -1e-6
-    assert after.end <= extent.end * (1 + 1e-9)
+    assert after.start >= extent.begin - 1e-6
+    assert after.end <= extent.end + 1e-9 * length
+
+
+@given(EXTENTS, DURATIONS)
+def test_that_the_whole_axis_reaches_from_what_was_before_the_run_to_its_end(extent, duration):
+    longer = replace(extent, duration=max(duration, extent.duration))
+    assert grown(whole(extent), longer) == whole(longer)
+    assert (whole(longer).start, whole(longer).end) == (extent.begin, longer.end)
+
+
+@given(WINDOWS, EXTENTS)
+def test_that_a_window_never_shows_more_before_the_run_than_there_is(window, extent):
+    assert grown(window, extent).start >= min(extent.begin, 0.0)
 
 
 def test_that_following_goes_back_to_the_newest_and_can_be_left():

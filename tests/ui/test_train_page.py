@@ -77,7 +77,8 @@ def test_that_a_live_run_is_shown_with_state_progress_and_curves(page, show, liv
     assert [entry.name for entry in page.charts.devices.legend.entries] == ["GPU:0", "GPU:1", "GPU:2", "GPU:3"]
     assert [meter.now.name for meter in page.now.meters] == ["GPU:0", "GPU:1", "GPU:2", "GPU:3"]
     assert page.charts.metrics.title.text() == "Accuracy"
-    assert all(len(curve._line.getData()[0]) for plot in page.charts.plots for curve in plot.canvas._curves)
+    empty = [name for plot in page.charts.plots for name in plot.names if not len(plot.curve_called(name).strokes[0])]
+    assert all(name.startswith("earlier") for name in empty), "and of no earlier run"
 
 
 def test_that_a_run_that_is_being_read_says_so(page, live_run):

@@ -203,7 +203,8 @@ def test_that_without_a_first_event_nothing_is_paused():
 def test_that_what_was_hidden_stays_hidden_in_every_window(qtbot, page, show, run, theme, settings):
     charts = show(run)
     charts.loss.legend.toggle("train")
-    assert [curve.shown for curve in charts.loss.curves] == [False, False, True]
+    shown = {name: charts.loss.curve_called(name).shown for name in ("steps", "train", "validation")}
+    assert shown == {"steps": False, "train": False, "validation": True}
     charts.devices.legend.toggle("GPU:1")
     other = again(qtbot, theme, settings, run).charts
     assert other.loss.legend.hidden == {"train"}

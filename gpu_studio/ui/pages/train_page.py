@@ -225,7 +225,7 @@ class TrainPage(QWidget):
     def _show_readout(self) -> None:
         if self._run is not None:
             run, moment, metric = self._run, self.charts.time.cursor, self.charts.metrics.chosen
-            found = readout(run.history, run.calls, moment, metric)
+            found = readout(run.history, run.calls, moment, metric, self.charts.earlier)
             table, marked = device_table(run.history, run.record, moment), tuple(self.charts.told_at_cursor())
             self.now.set_readout(found and replace(found, devices=table, marked=marked))
 

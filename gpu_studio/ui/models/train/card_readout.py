@@ -35,9 +35,9 @@ def device_table(history: History, record: CardRecord, moment: float | None) -> 
     """Memory in use by TensorFlow on each device at `moment` seconds after the run's start, or the newest.
 
     Beside it all that is in use on the card that the device lies on, how busy that is, and its power, as far as they
-    were recorded; for the host its own. None before anything is known.
+    were recorded; for the host its own. None before anything is known, and for moments before the start.
     """
-    if history.started is None or history.devices is None:
+    if history.started is None or history.devices is None or (moment is not None and moment < 0):
         return None
     time = None if moment is None else history.started.time + moment
     rows = list(_rows(history, record, time))

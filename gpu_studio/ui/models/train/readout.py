@@ -11,9 +11,11 @@ from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.series import Series
 from gpu_studio.ui.models import figures
 from gpu_studio.ui.models.train.calls import Calls
+from gpu_studio.ui.models.train.earlier import Earlier
 
 Row = tuple[str, str]
 NONE_YET = "–"
+IN_EARLIER = "In the earlier run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +66,26 @@ class Readout:
         return [*found, *((words,) for words in self.marked)]
 
 
-def readout(history: History, calls: Calls, moment: float | None, metric: str | None) -> Readout | None:
+def readout(
+    history: History, calls: Calls, moment: float | None, metric: str | None, earlier: Earlier | None = None
+) -> Readout | None:
     """The numbers at `moment` seconds after the run's start, or the newest; None before the first step.
 
-    `metric` is the name of the metric to tell besides the losses, without `val_`.
+    `metric` is the name of the metric to tell besides the losses, without `val_`. Moments before the start are those of
+    what is shown from `earlier` runs.
     """
+    if moment is not None and moment < 0 and earlier is not None:
+        return Readout(IN_EARLIER, _rows(earlier.history, Calls(), earlier.seconds + moment, metric), past=True)
     if history.started is None or not len(history.losses):
         return None
     newest = history.last_time or history.started.time
     time = newest if moment is None else history.started.time + moment
     title = "Newest step" if moment is None else f"At {figures.clock(time)}"
-    rows = (*_step_rows(history, time), *_epoch_rows(history, time, metric), *_pace_rows(history, calls, time))
-    return Readout(title, rows, past=moment is not None)
+    return Readout(title, _rows(history, calls, time, metric), past=moment is not None)
+
+
+def _rows(history: History, calls: Calls, time: float, metric: str | None) -> tuple[Row, ...]:
+    return (*_step_rows(history, time), *_epoch_rows(history, time, metric), *_pace_rows(history, calls, time))
 
 
 def _step_rows(history: History, time: float) -> tuple[Row, ...]:

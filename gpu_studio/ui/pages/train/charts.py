@@ -11,9 +11,10 @@ from PySide6.QtWidgets import QWidget
 
 from gpu_studio.runs.reading.history import History
 from gpu_studio.ui.models.train.close_up import CloseUp
+from gpu_studio.ui.models.train.earlier import Earlier, EarlierReader
 from gpu_studio.ui.models.train.live_run import LiveRun
 from gpu_studio.ui.pages.train.device_plot import DevicePlot
-from gpu_studio.ui.pages.train.loss_plot import LossPlot
+from gpu_studio.ui.pages.train.loss_plot import EARLIER, LossPlot
 from gpu_studio.ui.pages.train.marks import marks, marks_version, pauses, throttled
 from gpu_studio.ui.pages.train.metric_plot import MetricPlot
 from gpu_studio.ui.pages.train.plot_files import PlotFiles
@@ -44,7 +45,8 @@ class Charts(Scrolled):
 
     `axis_changed` brings what is counted along the axis from now on; the choice is remembered in `settings`.
     `copy_asked` says that the values at the crosshair shall be copied. `files` copies and saves the plots. Where there
-    is room for it, a second plot of the devices shows another of their figures.
+    is room for it, a second plot of the devices shows another of their figures. Before the first step of a run that was
+    resumed lies what the `earlier` runs had trained, unless that is hidden.
     """
 
     axis_changed = Signal(str)
@@ -64,6 +66,7 @@ class Charts(Scrolled):
         self._turn = 0
         self._run: LiveRun | None = None
         self.close_up: CloseUp | None = None
+        self._before: EarlierReader | None = None
         self._axis = _known(settings.get(AXIS) if settings else AXIS.default)
         self.files = PlotFiles(self.time, lambda: self._run, settings, self)
         self._lay_out(theme)
@@ -91,6 +94,7 @@ class Charts(Scrolled):
         self.second.canvas.show_times(True)
         for one, other in (self.device_plots, self.device_plots[::-1]):
             one.legend.hidden_changed.connect(lambda one=one, other=other: other.legend.adopt(one.legend.hidden))
+        self.loss.legend.hidden_changed.connect(self._show_near)
 
     @property
     def plots(self) -> tuple[TimePlot, ...]:
@@ -117,6 +121,11 @@ class Charts(Scrolled):
         """What is counted along the axis."""
         return self._axis
 
+    @property
+    def earlier(self) -> Earlier | None:
+        """What had been trained before the run, where it goes on from another; None while it is read, or hidden."""
+        return None if self._before is None or EARLIER in self.loss.legend.hidden else self._before.found
+
     def set_axis(self, axis: str) -> None:
         """Count time, steps or epochs along the axis of all plots, from now on and in every window to come."""
         self._axis = _known(axis)
@@ -133,7 +142,16 @@ class Charts(Scrolled):
         if self.close_up is not None:
             self.close_up.close()
             self.close_up.deleteLater()
-        self._run, self.close_up, self._clock, self._training = None, None, StepClock(), TrainingClock()
+        if self._before is not None:
+            self._before.close()
+            self._before.deleteLater()
+        self._run, self.close_up, self._before, self._clock, self._training = (
+            None,
+            None,
+            None,
+            StepClock(),
+            TrainingClock(),
+        )
         self.time.restart()
         for plot in self.device_plots:
             plot.restart()
@@ -146,11 +164,14 @@ class Charts(Scrolled):
         history, self._run = run.history, run
         near = self._close_up_of(run).revision
         self.loss.follow.setVisible(run.live)
-        if self._is_new("axis", (history.losses.total, near, self._axis, history.model is None, history.state)):
+        found, earlier = self._earlier_of(run), self.earlier
+        axis = history.losses.total, near, self._axis, history.model is None, history.state, earlier
+        if self._is_new("axis", axis):
             self._rule(history)
         if self._is_new("state", (bool(history.losses.total), history.state)):
             self.loss.show_state(history)
-        self.time.set_extent(Extent(history.seconds or 0.0, run.live))
+        begin = -earlier.seconds if earlier is not None else 0.0
+        self.time.set_extent(Extent(history.seconds or 0.0, run.live, begin=begin))
         self._look_closer()
         if self._is_new("steps", (history.losses.total, near)):
             self.loss.show_steps(history)
@@ -158,6 +179,10 @@ class Charts(Scrolled):
             self.loss.show_epochs(history)
             self.metrics.show_epochs(history)
             self.metrics.setVisible(self.metrics.chosen is not None)
+        if self._is_new("earlier", (found, earlier)):
+            self.loss.show_earlier(earlier, offered=found is not None)
+            self.loss.name_curves(history)
+            self.metrics.show_earlier(earlier)
         if self._is_new("devices", (self.tall, near, *_devices_version(run))):
             for plot in self.device_plots if self.tall else (self.devices,):
                 plot.show_devices(history, run.record)
@@ -193,6 +218,13 @@ class Charts(Scrolled):
         cursor, backdrop = self.time.cursor, self.devices.canvas.backdrop
         return [] if cursor is None else backdrop.told_at(backdrop.x_of(self.time.ruler.place(cursor)))
 
+    def _earlier_of(self, run: LiveRun) -> Earlier | None:
+        started = run.history.started
+        if self._before is None and started is not None and started.from_step:
+            self._before = EarlierReader(run.run, self)
+            self._before.changed.connect(self._show_near)
+        return None if self._before is None else self._before.found
+
     def _close_up_of(self, run: LiveRun) -> CloseUp:
         if self.close_up is None:
             self.close_up = CloseUp(run, self)
@@ -205,7 +237,8 @@ class Charts(Scrolled):
         run = self._run
         if self.close_up is not None and run is not None and run.history.started is not None:
             window, ruler, begun = self.time.window, self.time.ruler, run.history.started.time
-            self.close_up.look(begun + ruler.second(window.start), begun + ruler.second(window.end))
+            start, end = (begun + max(ruler.second(place), 0.0) for place in (window.start, window.end))
+            self.close_up.look(start, end)
 
     def _show_near(self) -> None:
         """Draw at once what has become near: nobody may go on to refresh."""
@@ -239,7 +272,13 @@ class Charts(Scrolled):
 
     def _rule(self, history: History) -> None:
         by_time = self._axis == "time"
-        self.time.set_ruler(self._training.ruler(history) if by_time else _ruler(self._axis, self._clock, history))
+        earlier = self.earlier
+        counted = self._training.ruler(history, earlier=earlier is not None) if by_time else self._counted(history)
+        self.time.set_ruler(counted)
+
+    def _counted(self, history: History) -> Ruler:
+        found, earlier = _ruler(self._axis, self._clock, history), self.earlier
+        return replace(found, earlier=earlier.clock) if earlier and isinstance(found, StepRuler) else found
 
     def _is_new(self, what: str, version: object) -> bool:
         before = self._shown.get(what)

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from gpu_studio.runs.reading.history import History
 from gpu_studio.ui.models import figures
+from gpu_studio.ui.models.train.earlier import Earlier
 from gpu_studio.ui.pages.train.hidden_curves import remember_hidden
 from gpu_studio.ui.pages.train.smoothing_option import MOST, SmoothingOption
 from gpu_studio.ui.settings import Setting, Settings
@@ -25,7 +26,9 @@ from gpu_studio.ui.widgets.plots.time_view import TimeView
 SMOOTHING = Setting("train/smoothing", "0.6", "How much the curve of the loss is smoothed: from 0 to 0.99.")
 LOGARITHMIC = Setting("train/logarithmic", "no", "Whether the axis of the loss is logarithmic: yes or no.")
 HIDDEN: Setting[tuple[str, ...]] = Setting("train/hidden-losses", (), "Curves of the loss that are hidden.")
-_FAINT = 0.32
+_FAINT, _MUTED = 0.32, 0.55
+EARLIER, EARLIER_VALIDATION = "earlier run", "earlier validation"
+"""What the curves of the runs are called that this one goes on from; the first stands in the legend, for both."""
 NO_STEP = "No step has ended yet"
 NEVER = "The run ended before its first step"
 NO_STEP_IN_SIGHT = "No step lies in this part of the run"
@@ -44,7 +47,18 @@ def validation(tokens: Tokens) -> str:
     return tokens.devices[1]
 
 
+def muted(tokens: Tokens) -> str:
+    """The colour of what earlier runs had trained."""
+    return mix(tokens.muted, tokens.surface, _MUTED)
+
+
+def muted_validation(tokens: Tokens) -> str:
+    """The colour of whatever earlier runs had measured on the validation data."""
+    return mix(validation(tokens), tokens.surface, _MUTED)
+
+
 STEPS, TRAIN, VALIDATION = Style(_faint), Style(_train), Style(validation, dots=True)
+BEFORE, BEFORE_VALIDATION = Style(muted), Style(muted_validation, dots=True)
 
 
 class LossPlot(TimePlot):
@@ -58,11 +72,15 @@ class LossPlot(TimePlot):
     ) -> None:
         super().__init__("Loss", theme, time, parent, nothing=NO_STEP)
         self._settings = settings
+        self._earlier_offered = False
         steps, self._smoothed = self.add_curve("steps", STEPS), self.add_curve("train", TRAIN)
-        for curve in (steps, self._smoothed):
-            curve.breaks = curve.forgives_the_start = True
         self.add_curve("validation", VALIDATION)
+        self._before = self.add_curve(EARLIER, BEFORE)
+        self.add_curve(EARLIER_VALIDATION, BEFORE_VALIDATION)
+        for curve in (steps, self._smoothed, self._before):
+            curve.breaks = curve.forgives_the_start = True
         self.belong("steps", "train")
+        self.belong(EARLIER_VALIDATION, "validation")
         self.head("steps", "loss")
         self.head("validation", "val_loss")
         remember_hidden(self, HIDDEN, settings)
@@ -104,6 +122,17 @@ class LossPlot(TimePlot):
             losses = history.epochs.metric("val_loss")
             self.feed("validation", history.epochs.times, losses, history.started.time)
 
+    def show_earlier(self, earlier: Earlier | None, *, offered: bool) -> None:
+        """Feed the curves of what had been trained before the run's start, if that is shown; `offered` names it."""
+        self._earlier_offered = offered
+        if earlier is None:
+            for name in (EARLIER, EARLIER_VALIDATION):
+                self.curve_called(name).forget()
+            return
+        before, losses, epochs = earlier.seconds, earlier.history.losses, earlier.history.epochs
+        self.feed(EARLIER, losses.column("time"), losses.column("loss"), before, series=losses)
+        self.feed(EARLIER_VALIDATION, epochs.times, epochs.metric("val_loss"), before)
+
     def show_state(self, history: History) -> None:
         """Say what there is to say where no step is drawn."""
         self.canvas.set_nothing(NO_STEP_IN_SIGHT if len(history.losses) else NEVER if history.ended else NO_STEP)
@@ -115,11 +144,13 @@ class LossPlot(TimePlot):
         last = history.epochs.last
         if last is not None and "val_loss" in last.metrics:
             entries.append(Entry("validation", VALIDATION, figures.value(last.metrics["val_loss"])))
+        if self._earlier_offered:
+            entries.append(Entry(EARLIER, BEFORE))
         self.set_legend(entries)
 
     def set_smoothing(self, weight: float) -> None:
         """Smooth the curve of the steps by this weight, from 0 (not at all) to 0.99."""
-        self._smoothed.smoothing = weight
+        self._smoothed.smoothing = self._before.smoothing = weight
         self.smoothing.show_weight(weight)
         self.draw_soon()
 

@@ -7,8 +7,9 @@ from PySide6.QtWidgets import QComboBox, QWidget
 
 from gpu_studio.runs.reading.history import History
 from gpu_studio.ui.models import figures
+from gpu_studio.ui.models.train.earlier import Earlier
 from gpu_studio.ui.pages.train.hidden_curves import remember_hidden
-from gpu_studio.ui.pages.train.loss_plot import validation
+from gpu_studio.ui.pages.train.loss_plot import muted, muted_validation, validation
 from gpu_studio.ui.settings import Setting, Settings
 from gpu_studio.ui.theme.manager import ThemeManager
 from gpu_studio.ui.theme.tokens import Tokens
@@ -25,6 +26,7 @@ def _train(tokens: Tokens) -> str:
 
 HIDDEN: Setting[tuple[str, ...]] = Setting("train/hidden-metrics", (), "Curves of a metric that are hidden.")
 TRAIN, VALIDATION = Style(_train, dots=True), Style(validation, dots=True)
+_EARLIER = {"train": Style(muted, dots=True), "validation": Style(muted_validation, dots=True)}
 
 
 class MetricPlot(TimePlot):
@@ -38,8 +40,12 @@ class MetricPlot(TimePlot):
         super().__init__("Metric", theme, time, parent, nothing="no end of an epoch in sight")
         self.add_curve("train", TRAIN)
         self.add_curve("validation", VALIDATION)
+        for name, style in _EARLIER.items():
+            self.add_curve(f"earlier {name}", style)
+            self.belong(f"earlier {name}", name)
         remember_hidden(self, HIDDEN, settings)
         self._history: History | None = None
+        self._earlier: Earlier | None = None
         self.choice = QComboBox()
         self.choice.setAccessibleName("Metric that is shown")
         self.choice.currentIndexChanged.connect(self._chosen)
@@ -65,7 +71,22 @@ class MetricPlot(TimePlot):
         times, start = history.epochs.times, history.started.time
         self.feed("train", times, history.epochs.metric(metric), start)
         self.feed("validation", times, history.epochs.metric(f"val_{metric}"), start)
+        self._feed_earlier()
         self._name_curves(history.epochs.rows[-1].metrics, metric)
+
+    def show_earlier(self, earlier: Earlier | None) -> None:
+        """Feed the curves of what had been trained before the run's start; with None they have no points."""
+        self._earlier = earlier
+        self._feed_earlier()
+
+    def _feed_earlier(self) -> None:
+        for name, metric in (("train", self.chosen), ("validation", f"val_{self.chosen}")):
+            curve = f"earlier {name}"
+            if self._earlier is None or metric is None:
+                self.curve_called(curve).forget()
+            else:
+                epochs = self._earlier.history.epochs
+                self.feed(curve, epochs.times, epochs.metric(metric), self._earlier.seconds)
 
     def _name_curves(self, last: dict[str, float | None], metric: str) -> None:
         named = (("train", TRAIN, metric), ("validation", VALIDATION, f"val_{metric}"))

@@ -228,7 +228,7 @@ def _at_edges(places: Array, heights: Array, connect: Any, sight: Sight) -> Arra
 def _ceiling(places: Array, heights: Array, sight: Sight) -> float:
     """Up to where the axis goes if the first steps in sight, where they are a run's first, stand far above the rest."""
     rest = heights[(places > sight.window.start + _START * sight.window.span) & (places <= sight.window.end)]
-    if sight.window.start > 0 or len(rest) < _ENOUGH:
+    if places[0] < sight.window.start or len(rest) < _ENOUGH:
         return math.inf
     low, high = float(rest.min()), float(rest.max())
     return high + _AIR * (high - low) if heights.max() - low > _FAR * (high - low) else math.inf

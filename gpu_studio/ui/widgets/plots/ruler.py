@@ -85,7 +85,8 @@ class StepRuler(Ruler):
     between they are taken to pass evenly; before the first and after the last nothing passes. So what takes time but
     trains nothing, as a pause does, takes no room. Places count from the step `first`.
 
-    Where more is known of a while, `near` has its times and steps, which then count.
+    Where more is known of a while, `near` has its times and steps, which then count. What earlier runs had trained
+    lies at places below 0: `earlier` has the seconds before this run's start, as negative numbers, and the steps.
     """
 
     times: Array
@@ -94,6 +95,7 @@ class StepRuler(Ruler):
     first: float
     per: float = 1.0
     near: tuple[Array, Array] | None = None
+    earlier: tuple[Array, Array] | None = None
 
     @property
     def least(self) -> float:
@@ -102,12 +104,21 @@ class StepRuler(Ruler):
 
     def places(self, seconds: Array) -> Array:
         """The steps, or epochs, trained at each moment, less those before the first."""
-        return (_closely(seconds + self.origin, self.times, self.steps, self.near) - self.first) / self.per
+        steps = _closely(seconds + self.origin, self.times, self.steps, self.near)
+        if self.earlier is not None:
+            before = seconds <= 0
+            steps[before] = between(seconds[before], *self.earlier)
+        return (steps - self.first) / self.per
 
     def seconds(self, places: Array) -> Array:
         """When so much had been trained."""
         near = None if self.near is None else (self.near[1], self.near[0])
-        return _closely(places * self.per + self.first, self.steps, self.times, near) - self.origin
+        steps = places * self.per + self.first
+        seconds = _closely(steps, self.steps, self.times, near) - self.origin
+        if self.earlier is not None:
+            before, (times, trained) = places < 0, self.earlier
+            seconds[before] = between(steps[before], trained, times)
+        return seconds
 
     def ticks(self, start: float, end: float, count: int) -> list[Tick]:
         """Round steps or epochs, named as they are counted over the whole training."""

@@ -108,6 +108,8 @@ def _moment(seconds: float, step: int) -> str:
 
     Where the steps are finer than those, as a clock shows them: `1:40:05`, `2 d 4:10`.
     """
+    if seconds < 0:
+        return f"-{_moment(-seconds, step)}"
     days, hours, minutes, rest = _split(round(seconds))
     if step < _MINUTE and (days or hours):
         return f"{f'{days} d ' if days else ''}{hours}:{minutes:02}:{rest:02}"

@@ -56,7 +56,7 @@ class TimeView(QObject):
         self.move_cursor(None)
 
     def set_extent(self, extent: Extent) -> None:
-        """The run has become this many seconds long."""
+        """The run has become this many seconds long, and this is what is known from before it."""
         self._told = extent
         self._extent = self._measured(extent)
         self._show(time_window.grown(self._window, self._extent))
@@ -98,7 +98,7 @@ class TimeView(QObject):
     def move_cursor(self, time: float | None) -> None:
         """Put the crosshair at this moment of the run, or take it away."""
         if time is not None:
-            time = min(max(time, 0.0), self._told.duration)
+            time = min(max(time, self._told.begin), self._told.duration)
         if time != self._cursor:
             self._cursor = time
             self.cursor_changed.emit()
@@ -120,7 +120,8 @@ class TimeView(QObject):
 
     def _measured(self, extent: Extent) -> Extent:
         ruler = self._ruler
-        return Extent(ruler.place(extent.duration), extent.live, ruler.least)
+        begin = ruler.place(extent.begin) if extent.begin < 0 else 0.0
+        return Extent(ruler.place(extent.duration), extent.live, ruler.least, min(begin, 0.0))
 
     def _show(self, window: TimeWindow) -> None:
         before, self._window = self._window, window

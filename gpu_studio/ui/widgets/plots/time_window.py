@@ -19,11 +19,13 @@ class Extent:
     """How far there is something to see: a run of `duration` seconds, which goes on if it is `live`.
 
     Where the axis counts something else, `duration` is in that; `least` is what can be seen of it from the nearest.
+    `begin`, 0 or less, is where the axis begins: what was trained before this run lies below 0.
     """
 
     duration: float = 0.0
     live: bool = True
     least: float = SHORTEST
+    begin: float = 0.0
 
     @property
     def end(self) -> float:
@@ -38,7 +40,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """From `start` to `end` seconds after the run's start.
+    """From `start` to `end` seconds after the run's start; less than 0 is before it.
 
     `whole`: everything there is, however much it becomes. `follow`: the newest stays in sight.
     """
@@ -56,16 +58,19 @@ class TimeWindow:
 
 def whole(extent: Extent) -> TimeWindow:
     """All of the run."""
-    return TimeWindow(end=extent.end)
+    return TimeWindow(extent.begin, extent.end)
 
 
 def grown(window: TimeWindow, extent: Extent) -> TimeWindow:
     """The window after the run has become longer."""
     if window.whole:
-        return replace(window, start=0.0, end=extent.end)
+        return replace(window, start=extent.begin, end=extent.end)
     if window.follow and extent.live and extent.duration > window.end:
-        return _ending_near(window, extent.duration)
-    return window
+        return _ending_near(window, extent)
+    if window.start >= extent.begin:
+        return window
+    # What lay before the run was taken away from under it.
+    return zoomed(window.start, window.end, extent) if window.end > extent.begin else whole(extent)
 
 
 def zoomed(start: float, end: float, extent: Extent) -> TimeWindow:
@@ -74,11 +79,11 @@ def zoomed(start: float, end: float, extent: Extent) -> TimeWindow:
     It follows if the newest is in it; the whole axis is `whole`.
     """
     middle, half = (start + end) / 2, max(abs(end - start), extent.least) / 2
-    low, high = max(middle - half, 0.0), min(middle + half, extent.end)
-    if low <= 0.0 and high >= extent.end:
+    low, high = max(middle - half, extent.begin), min(middle + half, extent.end)
+    if low <= extent.begin and high >= extent.end:
         return whole(extent)
     if high - low < extent.least:
-        low = min(max(low, 0.0), extent.end - extent.least)
+        low = min(max(low, extent.begin), extent.end - extent.least)
         high = low + extent.least
     return TimeWindow(low, high, whole=False, follow=extent.live and high >= extent.duration)
 
@@ -90,7 +95,7 @@ def zoomed_about(window: TimeWindow, centre: float, factor: float, extent: Exten
 
 def panned(window: TimeWindow, seconds: float, extent: Extent) -> TimeWindow:
     """The window moved by `seconds`, as far as there is something to see."""
-    by = min(max(seconds, -window.start), max(extent.end - window.end, 0.0))
+    by = min(max(seconds, extent.begin - window.start), max(extent.end - window.end, 0.0))
     return zoomed(window.start + by, window.end + by, extent)
 
 
@@ -99,9 +104,9 @@ def followed(window: TimeWindow, follow: bool, extent: Extent) -> TimeWindow:
     if not follow:
         return replace(window, follow=False, whole=False)
     following = replace(window, follow=True)
-    return following if window.whole or extent.duration <= window.end else _ending_near(following, extent.duration)
+    return following if window.whole or extent.duration <= window.end else _ending_near(following, extent)
 
 
-def _ending_near(window: TimeWindow, moment: float) -> TimeWindow:
-    end = max(moment + window.span / _STEPS, window.span)
+def _ending_near(window: TimeWindow, extent: Extent) -> TimeWindow:
+    end = max(extent.duration + window.span / _STEPS, extent.begin + window.span)
     return replace(window, start=end - window.span, end=end)
