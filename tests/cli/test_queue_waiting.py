@@ -43,13 +43,13 @@ def add(queue: Queue, name: str, needs: int) -> str:
 def test_that_the_row_says_since_when_it_waits_and_who_holds_the_memory(gpu_studio, queue, crowded):
     entry = add(queue, "big", 8 * GIB)
     said = looked_at_once(queue, crowded)
-    waits = "waits for 8.0 GiB on GPU 0: 0.8 GiB can be had now; held by python train.py 4312 of anna (20.0 GiB)"
+    waits = "waits for 8.0 GiB on GPU 0: 0.3 GiB can be had now; held by python train.py 4312 of anna (20.0 GiB)"
     assert said == [f"big {waits}"]
     assert queue.waits()[entry].text == waits
     assert queue.waits()[entry].since >= queue.find(entry).added
-    fuller = replace(crowded, cards=(replace(crowded.cards[0], used_mib=crowded.cards[0].used_mib + 512),))
+    fuller = replace(crowded, cards=(replace(crowded.cards[0], used_mib=crowded.cards[0].used_mib + 256),))
     assert looked_at_once(queue, fuller) == []  # it still waits for the same
-    assert "0.3 GiB can be had now" in queue.waits()[entry].text
+    assert "0.0 GiB can be had now" in queue.waits()[entry].text
 
 
 def test_that_an_entry_is_told_to_let_others_pass_and_to_keep_its_card(gpu_studio, queue, crowded, monkeypatch):
@@ -73,12 +73,12 @@ def test_that_a_plan_that_no_card_can_hold_is_refused_with_the_reason_and_held_w
     monkeypatch.setattr(queue_commands, "predicted_bytes", lambda *_: {"GPU:0": 99 * GIB})
     answer = gpu_studio("queue", "add", plan_file)
     assert answer.code == 2
-    assert "needs 99.0 GiB on GPU 0, which can give 21.9 GiB: it would wait for ever" in answer.err
+    assert "needs 99.0 GiB on GPU 0, which can give 21.4 GiB: it would wait for ever" in answer.err
     assert queue.entries() == ()
     assert gpu_studio("queue", "add", plan_file, "--hold").code == 0
     (held,) = queue.entries()
     entry, behind = add(queue, "big", 99 * GIB), add(queue, "small", 2 * GIB)
     looked_at_once(queue, crowded)
-    assert queue.find(entry).held == "needs 99.0 GiB on GPU 0, which can give 21.9 GiB"
+    assert queue.find(entry).held == "needs 99.0 GiB on GPU 0, which can give 21.4 GiB"
     assert queue.waits().keys() == {behind}
     assert queue.find(held.id).held == "held by hand"

@@ -38,7 +38,7 @@ MODELS = {
 
 def table(*settings: str) -> dict[str, list[str]]:
     """The table `PLACES` of a plan's script."""
-    tree = ast.parse(python_script(small_plan(PLACED, *settings), None, Path("/nowhere")))
+    tree = ast.parse(python_script(small_plan(PLACED, *settings), None, Path("/nowhere"), None))
     (value,) = [
         each.value for each in tree.body if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "PLACES"
     ]
@@ -65,12 +65,12 @@ def test_that_a_sum_goes_where_the_first_of_its_inputs_is() -> None:
 def test_that_a_layer_that_there_is_not_is_refused_with_the_nearest() -> None:
     plan = small_plan(PLACED, 'distribution.placed.layers={ dence = "CPU:1" }')
     with pytest.raises(ExportError, match='no layer "dence": did you mean dense'):
-        python_script(plan, None, Path("/nowhere"))
+        python_script(plan, None, Path("/nowhere"), None)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_that_no_model_both_draws_and_keeps_statistics_or_the_step_of_a_whole_batch_would_lose_them(name: str) -> None:
-    facts = Facts.of(small_plan(*MODELS[name]), None, Path("/nowhere"))
+    facts = Facts.of(small_plan(*MODELS[name]), None, Path("/nowhere"), None)
     assert not (facts.draws and facts.keeps_statistics)
 
 
@@ -98,12 +98,14 @@ def test_that_every_layer_has_the_device_that_a_run_gives_it(data: st.DataObject
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_that_layers_and_what_feeds_them_are_those_that_keras_builds(name: str) -> None:
-    check_layers(Facts.of(small_plan(*MODELS[name]), None, Path("/nowhere")))
+    check_layers(Facts.of(small_plan(*MODELS[name]), None, Path("/nowhere"), None))
 
 
 @pytest.mark.slow
 def test_that_the_layers_for_tokens_are_those_that_keras_builds(tmp_path: Path) -> None:
-    check_layers(Facts.of(small_plan("model.name=transformer", f"data.file={token_file(tmp_path)}"), None, tmp_path))
+    check_layers(
+        Facts.of(small_plan("model.name=transformer", f"data.file={token_file(tmp_path)}"), None, tmp_path, None)
+    )
 
 
 def check_layers(facts: Facts) -> None:

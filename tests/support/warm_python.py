@@ -1,6 +1,6 @@
-"""Python processes that have TensorFlow and Keras imported already: to import them takes longer than most tests train.
+"""Python processes that have TensorFlow, Keras and the trainer imported already: most tests train for less long.
 
-A server imports both, touches neither, and forks for each process that is asked for. The fork is as good as new, for
+A server imports them, uses none, and forks for each process that is asked for. The fork is as good as new, for
 TensorFlow makes its threads and devices when it is first used. `python warm_python.py ADDRESS PROGRAM ARGUMENT…` stands
 for such a process: it hands on its descriptors, its environment and its folder, ends with the same status, and if it is
 killed, so is the fork. PROGRAM is a module of the package, or a script, which then cannot import the package.
@@ -11,8 +11,10 @@ What is settled before TensorFlow is imported is none of these processes' affair
 from __future__ import annotations
 
 import atexit
+import importlib
 import json
 import os
+import pkgutil
 import runpy
 import select
 import signal
@@ -27,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 SERVING = "--serve"
+PROGRAMS = ("gpu_studio.trainer.__main__", "gpu_studio.trainer.ask")
 ROOT = Path(__file__).parents[2]
 _KILLED = 137
 _servers: list[subprocess.Popen[bytes]] = []
@@ -101,9 +104,7 @@ def _is_open(descriptor: int) -> bool:
 
 def serve(address: str) -> None:
     """Import, say so, and fork for whoever asks, until whoever started this is gone."""
-    import keras  # noqa: F401
-    import tensorflow  # noqa: F401
-
+    _import_trainer()
     with _socket() as listener:
         listener.bind("\0" + address)
         listener.listen(64)
@@ -119,6 +120,26 @@ def serve(address: str) -> None:
                 listener.close()
                 _keep(line)
             line.close()
+
+
+def _import_trainer() -> None:
+    """Import all that a run or an answer imports, but the modules that are the programs themselves."""
+    import keras  # noqa: F401
+    import numpy.random  # noqa: F401 (which numpy imports when it is first used)
+    import tensorflow  # noqa: F401
+
+    sys.path.insert(0, str(ROOT))
+    room = importlib.import_module("gpu_studio.trainer")
+    for each in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+        if each.name not in PROGRAMS:
+            importlib.import_module(each.name)
+    sys.path.pop(0)
+
+
+def _forget_package() -> None:
+    """Have the package not there, as it is not where a script of somebody's own runs."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "gpu_studio"]:
+        del sys.modules[name]
 
 
 def _keep(line: socket.socket) -> None:
@@ -167,6 +188,7 @@ def _become(wanted: dict[str, Any], descriptors: list[int]) -> None:
 def _status(program: str) -> int:
     try:
         if program.endswith(".py"):
+            _forget_package()
             runpy.run_path(program, run_name="__main__")
         else:
             sys.path.insert(0, str(ROOT))

@@ -178,7 +178,7 @@ def test_that_a_plan_that_can_never_fit_is_not_queued_and_told_why(queue, open_w
     qtbot.waitUntil(window.actions_["queue_plan"].isEnabled)
     monkeypatch.setattr(window.queue, "_predicted", lambda _plan, _base: {"GPU:0": 99 << 30})
     window.queue.add_plan()
-    assert "needs 99.0 GiB on GPU 0, which can give 21.9 GiB: it would wait for ever" in window.notice.text
+    assert "needs 99.0 GiB on GPU 0, which can give 21.4 GiB: it would wait for ever" in window.notice.text
     assert queue.entries() == ()
 
 
