@@ -96,6 +96,7 @@ def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Map
             tuple(places[name] for name in layer.inputs if places[name] > places[layer.name]) for layer in layers
         ),
         ways=tuple(2 if layer.name in returned else 1 for layer in layers),
+        rehearsed=model.steps,
     )
 
 

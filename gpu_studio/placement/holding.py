@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gpu_studio.placement.blocks import before, maxima, sums
-from gpu_studio.placement.stage_memory import Stage, samples_at_once
+from gpu_studio.placement.stage_memory import Stage, Step, running, samples_at_once, shares, with_beyond
+from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.placement.work import Array, Work
 
 
@@ -35,7 +36,10 @@ class Holding:
         # Most of it is the same however many micro-batches there are.
         stage = self._made[key] if key in self._made else self._made.setdefault(key, self._stage(ends, begin, copied))
         lasting: Array = sums(before(self.work.state_bytes - self.work.gradient_bytes), ends, begin)
-        return lasting + stage.step_bytes(self.work.batch, micro_batches, self.under_way)
+        step = Step(self.work.batch, micro_batches, self.under_way)
+        # A device that others have no tensors copied to is a CPU, and how many cores there are is not known here.
+        at_work = running(micro_batches, self.under_way, 1 if copied else self.under_way)
+        return lasting + stage.step_bytes(_on("GPU" if copied else "CPU", step, self.work, at_work))
 
     def _stage(self, ends: range, begin: int, copied: bool) -> Stage:
         work = self.work
@@ -48,17 +52,27 @@ class Holding:
             passing=maxima(work.passing_bytes, ends, begin),
             again=kept if self.recompute else 0.0,
             updating=maxima(2 * work.gradient_bytes, ends, begin),
+            share=sums(before(shares(work.kept_bytes, work.gradient_bytes, work.batch)), ends, begin),
         )
 
 
 def replica_bytes(work: Work, replicas: int = 1) -> float:
-    """What a device holds that has the whole model, and its part of the batch in one piece."""
-    stage = Stage(
+    """What a card holds that has the whole model, and its part of the batch in one piece."""
+    lasting = float(work.state_bytes.sum() - work.gradient_bytes.sum())
+    step = _on("GPU", Step(-(-work.batch // replicas)), work, 1)
+    return lasting + float(_whole(work).step_bytes(step))
+
+
+def _whole(work: Work) -> Stage:
+    return Stage(
         gradients=work.gradient_bytes.sum(),
         taken=work.taken_bytes.max(initial=0.0),
         kept=work.kept_bytes.sum(),
         passing=work.passing_bytes.max(initial=0.0),
         updating=2 * work.gradient_bytes.max(initial=0.0),
     )
-    lasting = float(work.state_bytes.sum() - work.gradient_bytes.sum())
-    return lasting + float(stage.step_bytes(-(-work.batch // replicas), 1, 1))
+
+
+def _on(kind: str, step: Step, work: Work, at_work: int) -> Step:
+    """The step with what a device of this kind holds besides what the formula says, where so many are at work."""
+    return with_beyond(step, _whole(work), work.rehearsed.get(kind, StepMemory()), at_work)

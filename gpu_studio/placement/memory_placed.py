@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from gpu_studio.placement.device_memory import DeviceMemory, Part, counted, per_sample, with_total
 from gpu_studio.placement.memory_replicated import slot_words
 from gpu_studio.placement.model_graph import Layer, ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.recomputation import Recomputed, recomputed
-from gpu_studio.placement.stage_memory import Stage, at_once, samples_at_once, summed
+from gpu_studio.placement.stage_memory import Stage, Step, at_once, running, shares, summed, with_beyond
+from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.placement.work import is_copied_to
 from gpu_studio.plan import Placed, Plan
 
@@ -29,6 +32,7 @@ class _Load:
     passing: float = 0
     again: float = 0
     updating: float = 0
+    share: float = 0
 
     def add(self, layer: Layer, slots: int, share: float, *, keeps: bool) -> None:
         self.parameters += layer.parameters * share
@@ -47,48 +51,62 @@ class _Load:
         self.kept += found.kept
         self.again = found.again
 
-    def step(self, step: _Step) -> int:
+    def step(self, step: Step) -> int:
         """What it takes besides weights and slots."""
-        stage = Stage(self.gradients, self.taken, self.kept, self.passing, self.again, self.updating)
-        return round(float(stage.step_bytes(step.batch, step.parts, step.under_way)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """A batch in so many parts, of which so many are under way at once."""
-
-    batch: int
-    parts: int
-    under_way: int
-
-    @property
-    def samples(self) -> int:
-        """Those that are under way at once."""
-        return samples_at_once(self.batch, self.parts, self.under_way)
+        stage = Stage(self.gradients, self.taken, self.kept, self.passing, self.again, self.updating, self.share)
+        return round(float(stage.step_bytes(step)))
 
 
 def placed_memory(plan: Plan, names: Sequence[str], model: ModelFacts, cores: int) -> dict[str, DeviceMemory]:
     """The memory of each device that has layers; one that has none is left out. `cores` are those of the machine."""
     placed = plan.distribution.placed or Placed()
     graph = model.graph or ModelGraph("", ())
+    batch, parts = max(1, plan.training.batch_size), max(1, placed.micro_batches)
+    loads = _loads(placed, devices_of(graph, placed.layers, names), model, graph, batch)
+    step = Step(batch, parts, _under_way(loads, cores))
+    first = next(iter(loads), "")
+    return {
+        name: _memory(name, load, _on(name, step, model, graph, cores), model.shared_slots if name == first else 0)
+        for name, load in loads.items()
+    }
+
+
+def _loads(
+    placed: Placed, devices_by_layer: Mapping[str, Sequence[str]], model: ModelFacts, graph: ModelGraph, batch: int
+) -> dict[str, _Load]:
     loads: dict[str, _Load] = {}
-    devices_by_layer = devices_of(graph, placed.layers, names)
-    for layer in graph.layers:
+    for layer, part_of_model in zip(graph.layers, _shares(graph, batch), strict=True):
         devices = devices_by_layer[layer.name]
         for device in devices:
             load = loads.setdefault(device, _Load())
             keeps = len(devices) > 1 or not placed.recompute
             load.add(layer, model.slots.get(layer.name, 0), 1 / len(devices), keeps=keeps)
             load.taken = load.taken if layer.inputs else graph.input_bytes
+            load.share += part_of_model / len(devices)
     if placed.recompute:
         for device, found in recomputed(graph, devices_by_layer).items():
             loads[device].recompute(found)
     else:
         for device, load in loads.items():
             load.kept += _received(device, graph, devices_by_layer) if is_copied_to(device) else 0
-    step = _Step(max(1, plan.training.batch_size), max(1, placed.micro_batches), _under_way(loads, cores))
-    first = next(iter(loads), "")
-    return {name: _memory(name, load, step, model.shared_slots if name == first else 0) for name, load in loads.items()}
+    return loads
+
+
+def _shares(graph: ModelGraph, batch: int) -> list[float]:
+    kept = np.array([float(layer.kept_bytes) for layer in graph.layers])
+    gradients = np.array([float(layer.trainable_bytes) for layer in graph.layers])
+    return [float(share) for share in shares(kept, gradients, batch)]
+
+
+def _on(device: str, step: Step, model: ModelFacts, graph: ModelGraph, cores: int) -> Step:
+    """The step with what a device of this kind holds besides what the formula says."""
+    whole = _Load(taken=graph.input_bytes)
+    for layer in graph.layers:
+        whole.add(layer, 0, 1.0, keeps=True)
+    stage = Stage(whole.gradients, whole.taken, whole.kept, whole.passing, whole.again, whole.updating)
+    cpu = device.startswith("CPU")
+    at_work = running(step.micro_batches, step.under_way, cores if cpu else 1)
+    return with_beyond(step, stage, model.steps.get("CPU" if cpu else "GPU", StepMemory()), at_work)
 
 
 def _under_way(devices: Collection[str], cores: int) -> int:
@@ -130,7 +148,7 @@ def _follow(found: dict[str, tuple[str, ...]], order: Sequence[str], neighbours:
             found.setdefault(name, near)
 
 
-def _memory(name: str, load: _Load, step: _Step, shared: int) -> DeviceMemory:
+def _memory(name: str, load: _Load, step: Step, shared: int) -> DeviceMemory:
     trained = counted(round(load.trainable), "trainable parameters here", round(load.gradients))
     memory = DeviceMemory(
         name,
@@ -147,18 +165,19 @@ def _part(size: float, words: str) -> Part:
     return Part(round(size), words)
 
 
-def _kept(load: _Load, step: _Step) -> str:
-    flight = f" ({min(step.parts, step.under_way)} micro-batches in flight)" if step.parts > 1 else ""
+def _kept(load: _Load, step: Step) -> str:
+    flight = f" ({min(step.micro_batches, step.under_way)} micro-batches in flight)" if step.micro_batches > 1 else ""
     return f"{per_sample(round(load.kept), step.samples)}{flight}, kept for the backward pass"
 
 
-def _momentary(load: _Load, step: _Step) -> str:
-    micro = -(-step.batch // step.parts)
-    words = f"the largest output here and its gradient, {per_sample(round(load.passing), micro)}"
+def _momentary(load: _Load, step: Step) -> str:
+    words = f"the largest output here and its gradient, {per_sample(round(load.passing), step.part)}"
     if load.taken:
         words = f"the batch itself, {per_sample(load.taken, step.batch)}; {words}"
     if load.again:
-        words = f"{words}; what one stage computes again, {per_sample(round(load.again), micro)}"
-    gradients = summed(step.parts, step.under_way)
+        words = f"{words}; what one stage computes again, {per_sample(round(load.again), step.part)}"
+    if step.beyond * load.share >= 1:
+        words = f"{words}; what operations and the allocator take besides, {round(step.beyond * load.share):,} B"
+    gradients = summed(step.micro_batches, step.under_way)
     held = f"{gradients} gradients of each variable, to be summed, or " if gradients > 1 else ""
     return f"{words}; or, if that is more, {held}what the largest update needs, {round(load.updating):,} B"

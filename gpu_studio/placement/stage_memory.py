@@ -3,14 +3,17 @@
 As many micro-batches are under way as `at_once` says, and of those that are over there is the sum of their gradients.
 The executor starts each as soon as it can (GPipe's order, Huang et al. 2019), so that what is kept may be that of all
 of them. Where a stage goes on to the backward pass sooner, it takes less.
+
+What this leaves out is known of the whole model, whose step is rehearsed (`rehearsal`): see `with_beyond`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.placement.work import Array
 
 Amount = float | Array
@@ -37,13 +40,36 @@ def summed(micro_batches: int, under_way: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """A batch in so many micro-batches, of which so many may be under way at once.
+
+    `beyond` are the bytes that the whole model holds besides what `Stage` says of it.
+    """
+
+    batch: int
+    micro_batches: int = 1
+    under_way: int = 1
+    beyond: float = 0.0
+
+    @property
+    def part(self) -> int:
+        """Samples of a micro-batch."""
+        return -(-self.batch // self.micro_batches)
+
+    @property
+    def samples(self) -> int:
+        """Those that are under way at once."""
+        return samples_at_once(self.batch, self.micro_batches, self.under_way)
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """What is on a device, in bytes: of one stage, or in arrays of one shape those of many.
 
     `taken`, `kept`, `passing` and `again` are for a sample. `taken` is the model's input, where a layer takes it;
     `kept` what the backward pass needs; `passing` the largest output and its gradient, there for a moment and for one
     micro-batch at a time, and so is `again`, what is computed again; `updating` is what the optimizer computes with
-    while it updates the largest layer, when the activations are gone.
+    while it updates the largest layer, when the activations are gone. `share` is the part of the model that is here.
     """
 
     gradients: Amount = 0.0
@@ -52,15 +78,37 @@ class Stage:
     passing: Amount = 0.0
     again: Amount = 0.0
     updating: Amount = 0.0
+    share: Amount = 1.0
 
-    def step_bytes(self, batch: int, micro_batches: int, under_way: int) -> Array:
+    def step_bytes(self, step: Step) -> Array:
         """What a step takes besides weights and slots, at the fullest of three moments.
 
         These are: the first backward pass, when all is there that is kept of the micro-batches under way; their end,
         when the gradients of those that go back at once are there to be added to the sum; and the update.
         """
-        part = -(-batch // micro_batches)
-        kept = self.kept * samples_at_once(batch, micro_batches, under_way)
-        backward = kept + (self.passing + self.again) * part + self.gradients
-        summing, updating = self.gradients * summed(micro_batches, under_way), self.gradients + self.updating
-        return np.asarray(self.taken * batch + np.maximum(np.maximum(backward, summing), updating), np.float64)
+        backward = self.kept * step.samples + (self.passing + self.again) * step.part + self.gradients
+        summing = self.gradients * summed(step.micro_batches, step.under_way)
+        fullest = np.maximum(np.maximum(backward, summing), self.gradients + self.updating)
+        return np.asarray(self.taken * step.batch + fullest + self.share * step.beyond, np.float64)
+
+
+def with_beyond(step: Step, whole: Stage, rehearsed: StepMemory, at_work: int) -> Step:
+    """The step with what the formula forgets, where so many of its micro-batches are computed at the same moment.
+
+    A step of the `whole` model is `rehearsed` operation by operation, with what the allocator adds. What it holds more
+    than the formula says is forgotten by that: the gradients that wait in a recurrent layer's loop, for one.
+    """
+    forgotten = rehearsed.peak(step.part) - float(whole.step_bytes(Step(step.part)))
+    return replace(step, beyond=at_work * max(0.0, forgotten))
+
+
+def running(micro_batches: int, under_way: int, cores: int) -> int:
+    """How many micro-batches are computed at the same moment: a card's are in turn, `cores` each take one."""
+    return max(1, min(micro_batches, under_way, cores))
+
+
+def shares(kept: Array, gradients: Array, samples: int) -> Array:
+    """Of each layer the part that it has of what the whole model keeps of so many samples, and of its gradients."""
+    held = kept * samples + gradients
+    total = held.sum()
+    return np.asarray(held / total if total else np.full(len(held), 1 / max(1, len(held))), np.float64)

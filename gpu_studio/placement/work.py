@@ -7,10 +7,13 @@ and each tensor that another device needs is sent there once a micro-batch, and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gpu_studio.placement.step_memory import StepMemory
 
 Array = NDArray[np.float64]
 
@@ -60,6 +63,8 @@ class Work:
     """Of each device that shares the machine's cores with others the part of them that its work takes; else None."""
     later: tuple[tuple[int, ...], ...] = ()
     ways: tuple[int, ...] = ()
+    rehearsed: Mapping[str, StepMemory] = field(default_factory=dict)
+    """What a step of the whole model holds on a "GPU" and on a "CPU"."""
 
     @property
     def sent_bytes(self) -> Array:

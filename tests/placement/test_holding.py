@@ -36,7 +36,9 @@ def model_of(random: np.random.Generator) -> ModelFacts:
     layers = tuple(layer(place) for place in range(int(random.integers(2, 12))))
     graph = ModelGraph("made", layers, input_bytes=int(random.integers(0, 20_000)))
     slots = {each.name: 2 * each.trainable_bytes for each in layers}
-    return ModelFacts(graph, slots=slots, shared_slots=12, steps={"GPU": StepMemory((Moment(1, 1),))})
+    # Of some the step that was rehearsed holds more than the formula says.
+    rehearsed = Moment(*(int(each) for each in random.integers(1, 400_000, 2) * random.integers(0, 2)))
+    return ModelFacts(graph, slots=slots, shared_slots=12, steps={"GPU": StepMemory((rehearsed,))})
 
 
 def carved(random: np.random.Generator, batch: int) -> Plan:
@@ -64,7 +66,7 @@ def test_that_every_block_holds_what_is_predicted_of_it_as_a_stage(recompute: bo
         table = holding.piece(count, range(len(names) + 1), copied=True)
         held = [float(table[end, begin]) if end > begin else 0 for begin, end in stages]
         predicted = {each.device: each.total for each in predict(_with(plan, part), TWO_CARDS, PlanFacts(model=model))}
-        assert [predicted[device.name] for device in there] == held
+        assert [predicted[device.name] for device in there] == pytest.approx(held, abs=0.5)
 
 
 @pytest.mark.parametrize(("count", "fit_again"), [(None, 0), (2, MODELS / 10)])

@@ -129,9 +129,11 @@ def test_that_on_each_device_real_steps_hold_far_less_than_its_limit_where_the_n
     # Nearly all that was held is accounted for. How much it is beyond what is predicted, the executor decides: it may
     # hold the gradients of both micro-batches at once, and update two layers at once.
     assert max(ours[device_peaks.NO_LAYER], naive[device_peaks.NO_LAYER]) < MIB
-    for memory in predict(placed(found.layers, "CPU"), WITHOUT_CARDS, found.facts):
+    # One operation ran after the other, as on a card. Of logical CPUs it is foreseen that several run at once.
+    for memory in predict(placed(found.layers, "GPU"), TWO_CARDS, found.facts)[:DEVICES]:
         at_once = memory.gradients.bytes + memory.other.bytes
-        assert 0.8 * memory.total < ours[memory.device] <= memory.total + at_once
+        held = ours[memory.device.replace("GPU", "CPU")]
+        assert 0.8 * memory.total < held <= memory.total + at_once
 
 
 def trained_within(plan: Plan, held: Mapping[str, int], folder: Path) -> Finished:

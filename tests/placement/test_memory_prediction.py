@@ -14,11 +14,16 @@ from gpu_studio.placement.memory import predict
 from gpu_studio.placement.memory_placed import devices_of
 from gpu_studio.placement.plan_facts import PlanFacts, decoded, encoded
 from gpu_studio.placement.stage_memory import at_once, samples_at_once, summed
+from gpu_studio.placement.step_memory import Moment, StepMemory
 from gpu_studio.plan import MIB, Carve, Devices, Distribution, Placed, Plan, Training
 from gpu_studio.plan.card_memory import most_mib
 
 WEIGHTS, SLOTS, GRADIENTS = 4 * 1600 + 16, 12_812, 4 * 1600
 FOUR_CPUS = Devices(carve=(Carve("CPU:0", (0, 0, 0, 0)),))
+
+
+NOTHING_FORGOTTEN = replace(FACTS, model=replace(MODEL, steps={"CPU": StepMemory((Moment(1),))}))
+"""A model of which a rehearsed step holds no more than the formula for placed layers says."""
 
 
 def plan(strategy: str = "none", batch: int = 32, **options) -> Plan:
@@ -108,10 +113,42 @@ def test_that_a_split_layer_is_shared_evenly() -> None:
 
 def test_that_micro_batches_shrink_what_passes_and_not_what_is_kept() -> None:
     layers = {"one": ("CPU:0",)}
-    whole = predicted(plan("placed", 1000, placed=Placed(1, layers)))["CPU:0"]
-    cut = predicted(plan("placed", 1000, placed=Placed(4, layers)))["CPU:0"]
+    whole = predicted(plan("placed", 1000, placed=Placed(1, layers)), NOTHING_FORGOTTEN)["CPU:0"]
+    cut = predicted(plan("placed", 1000, placed=Placed(4, layers)), NOTHING_FORGOTTEN)["CPU:0"]
     assert cut.activations.bytes == whole.activations.bytes
     assert whole.total - cut.total == 800 * 750
+
+
+@given(st.integers(1, 5000))
+def test_that_a_model_placed_whole_on_one_device_holds_no_less_than_its_rehearsed_step(batch) -> None:
+    placed = predicted(plan("placed", batch, placed=Placed(1, {"one": ("CPU:1",)})))["CPU:1"]
+    alone = predicted(plan(batch=batch))["CPU:0"]
+    assert placed.total >= alone.total - MODEL.state_bytes
+
+
+def test_that_every_micro_batch_that_is_computed_holds_what_the_formula_forgets_of_one() -> None:
+    layers = {"one": ("CPU:0",)}
+    rehearsed = StepMemory((Moment(50_000, 2000),))
+    facts = replace(FACTS, model=replace(MODEL, steps={"CPU": rehearsed}))
+    # A micro-batch of 25 samples: kept, what passes, and the batch itself; the gradients of the weights.
+    forgotten = rehearsed.peak(25) - (600 + 800 + 40) * 25 - GRADIENTS
+    known = predicted(plan("placed", 100, placed=Placed(4, layers)), NOTHING_FORGOTTEN)["CPU:0"].total
+    for cores, at_work in ((1, 1), (2, 2), (16, 4)):
+        machine = replace(WITHOUT_CARDS, cpu_cores=cores)
+        found = predicted(plan("placed", 100, placed=Placed(4, layers)), facts, machine)["CPU:0"]
+        assert found.total - known == at_work * forgotten
+        assert f"what operations and the allocator take besides, {at_work * forgotten:,} B" in found.other.formula
+
+
+def test_that_what_the_formula_forgets_is_divided_by_what_layers_keep_and_their_gradients() -> None:
+    facts = replace(FACTS, model=replace(MODEL, steps={"CPU": StepMemory((Moment(10**6),))}))
+    placed = plan("placed", 10, placed=Placed(1, {"one": ("CPU:0",), "two": ("CPU:1",)}))
+    more = predicted(placed, facts)
+    less = predicted(placed, NOTHING_FORGOTTEN)
+    first, second = (more[name].total - less[name].total for name in ("CPU:0", "CPU:1"))
+    held = 400 * 10 + 4000, 200 * 10 + 2400
+    assert first / second == pytest.approx(held[0] / held[1], rel=1e-4)
+    assert first + second == pytest.approx(10**6 - (600 + 800 + 40) * 10 - GRADIENTS, abs=2)
 
 
 def test_that_of_many_micro_batches_only_what_is_kept_of_those_under_way_is_there() -> None:

@@ -10,6 +10,7 @@ import gc
 import json
 import os
 import sys
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +65,16 @@ def steps(made: Any, batch: int) -> dict[str, Any]:
     """`input`, the bytes of the batch; `held`, what each of some steps held at its peak, more than before it."""
     import tensorflow as tf
 
+    from gpu_studio.trainer.batches import Cut
+
     split = made.dataset.train
     x = np.resize(split.x, (batch, *split.x.shape[1:]))
     y = np.resize(split.y, (batch, *split.y.shape[1:]))
     weight = np.full(batch, 1 / batch, np.float32)
-    stream = iter(tf.data.Dataset.from_tensors((x, y, weight)).repeat())
+    # A placed model takes its micro-batches one after the other.
+    rows = (slice(start, stop) for start, stop, _ in Cut(batch, batch, made.cut.replicas).parts())
+    parts = [tf.data.Dataset.from_tensors((x[row], y[row], weight[row])) for row in rows]
+    stream = iter(reduce(tf.data.Dataset.concatenate, parts).repeat())
     held = [step(made.program, stream, number) for number in range(WARM_UP + STEPS)]
     return {"input": x.nbytes + y.nbytes + weight.nbytes, "held": held[WARM_UP:]}
 

@@ -132,6 +132,10 @@ def held_back() -> dict[str, Job]:
     settings = [f"model.options={{ hidden = {[64] * 4} }}", "training.batch_size=8000", "training.optimizer=sgd", shape]
     tall = {"layers": {"dense": "CPU:0"}, "settings": settings}
     cut = {f"tall, {name}": {**tall, "micro_batches": parts} for name, parts in (("few", 4), ("many", 2 * UNDER_WAY))}
+    settings = ["model.name=cnn", "training.batch_size=256"]
+    settings.append("data.options={ shape = [28, 28, 1], samples = 300, classes = 4 }")
+    images = {"layers": {"conv": "CPU:0", "dense": "CPU:1"}, "settings": settings, "steps": 2}
+    cut |= {f"images, {name}": {**images, "micro_batches": parts} for name, parts in (("whole", 1), ("cut", 4))}
     return {"heavy": {**heavy, "micro_batches": 2 * UNDER_WAY}, **cut}
 
 
@@ -323,3 +327,7 @@ def test_that_no_more_gradients_are_there_than_backward_passes_are_under_way_and
 
 def test_that_of_many_micro_batches_only_what_is_kept_of_those_under_way_is_there(results):
     assert results["tall, many"]["peak"] < 0.6 * results["tall, few"]["peak"]
+
+
+def test_that_a_step_in_micro_batches_needs_no_more_memory_than_in_one_piece(results):
+    assert results["images, cut"]["peak"] <= results["images, whole"]["peak"]
