@@ -102,6 +102,22 @@ def test_that_a_zoom_draws_the_part_that_is_seen_in_full(plot, time):
     assert 41.0 <= x[-1] < 41.1
 
 
+def test_that_points_are_dotted_where_they_stand_apart_and_only_there(plot, time):
+    epochs = plot.add_curve("epochs", Style(accent, dots=True))
+    places = np.linspace(1.0, 3.0, 20)
+    plot.feed("epochs", START + places * RUN / 4, places, START)
+    plot.draw_soon()
+    assert epochs.dotted
+    plot.feed("epochs", START + places, places, START)
+    plot.draw_soon()
+    assert not epochs.dotted, "twenty dots in a fiftieth of the axis are a blot"
+    time.zoom(1.0, 3.0)
+    assert epochs.dotted, "from near they stand apart"
+    plot.feed("epochs", START + places[:1], places[:1], START)
+    plot.draw_soon()
+    assert epochs.dotted, "one alone would be nothing without its dot"
+
+
 def test_that_brushing_zooms_to_what_was_brushed(qtbot, plot, time):
     assert drag(qtbot, plot, 20.0, 60.0)
     assert time.window.start == pytest.approx(20.0, abs=0.3)

@@ -160,7 +160,7 @@ class PlotCurve:
         connect = self._connections(x, sight)
         places = sight.ruler.places(x - self._origin)
         self._line.setData(places, heights, connect=connect)
-        self._draw_dots(places, heights, sight.columns)
+        self._draw_dots(places, heights, sight)
         inside = np.concatenate((heights[sight.shows(places)], _at_edges(places, heights, connect, sight)))
         if not len(inside):
             return None
@@ -208,9 +208,10 @@ class PlotCurve:
             parts[1] = replace(parts[1], values=close)
         return parts
 
-    def _draw_dots(self, x: Array, y: Array, columns: int) -> None:
+    def _draw_dots(self, x: Array, y: Array, sight: Sight) -> None:
         if self._dots is not None:
-            sparse = len(x) * _PIXELS_PER_DOT <= columns
+            pixels = float(x[-1] - x[0]) / sight.window.span * sight.columns if len(x) else 0.0
+            sparse = (len(x) - 1) * _PIXELS_PER_DOT <= pixels
             self._dots.setData(x=x, y=y) if sparse else self._dots.clear()
 
 
