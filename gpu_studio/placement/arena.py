@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpu_studio.placement.liveness import History, block_of
 
@@ -19,6 +20,36 @@ UNIT = 256
 LARGEST_REST = 128 * 2**20
 """A rest of so many bytes is cut off in any case."""
 FIRST_REGION = 2 * 2**20
+Layout = tuple[frozenset[tuple[int, tuple[int, ...]]], tuple[tuple[int, int], ...]]
+"""The places of the blocks that are given out, by their numbers; size and place of each that is free."""
+
+
+class Requests(NamedTuple):
+    """What a step of some batch asks for: in `turns` the number of a block, the bytes of a piece, and how many pieces.
+
+    None are asked for where the block is given back. `left` are the blocks that are still there when the step ends, and
+    `moved` those that variables have moved to.
+    """
+
+    turns: list[tuple[int, int, int]]
+    left: frozenset[int]
+    moved: Mapping[int, int]
+
+
+def requested(step: History, batch: int) -> Requests:
+    """What a step of `batch` samples asks for."""
+    turns = [
+        (block, _rounded(size.bytes(batch), size.pieces), size.pieces) if taken else (block, 0, 0)
+        for block, size, taken in step.changes
+    ]
+    taken = {change.block for change in step.changes if change.taken}
+    given_back = {change.block for change in step.changes if not change.taken}
+    return Requests(turns, frozenset(taken - given_back - set(step.moved.values())), step.moved)
+
+
+def _rounded(size: int, pieces: int) -> int:
+    """The bytes of a block for each of so many pieces of `size`."""
+    return max(UNIT, -(-size // (pieces * UNIT)) * UNIT)
 
 
 @dataclass(slots=True)
@@ -38,29 +69,34 @@ class Arena:
         self.used = 0
         """Bytes given out."""
         self._taken: dict[int, list[_Block]] = {}
-        self._free: list[tuple[int, int]] = []
-        self._blocks: dict[int, _Block] = {}
+        self._free: list[tuple[int, int, _Block]] = []
         self._end = 0
         self._region = FIRST_REGION
         if not grows:
             self._add_region(2**50)
 
+    @property
+    def layout(self) -> Layout:
+        """What lies where: in two arenas that are alike in this, the same steps are given the same memory."""
+        taken = ((number, tuple(block.place for block in blocks)) for number, blocks in self._taken.items())
+        return frozenset(taken), tuple((size, place) for size, place, _ in self._free)
+
     def take(self, number: int, size: int, pieces: int = 1) -> None:
         """Give out at least `size` bytes as block `number`, in so many pieces."""
-        self._taken[number] = [self._take(-(-size // pieces)) for _ in range(pieces)]
+        needed = _rounded(size, pieces)
+        self._taken[number] = [self._take(needed) for _ in range(pieces)]
 
     def give_back(self, number: int) -> None:
         """Free the block."""
         for block in self._taken.pop(number):
             self._free_block(block)
 
-    def _take(self, size: int) -> _Block:
-        needed = max(UNIT, -(-size // UNIT) * UNIT)
+    def _take(self, needed: int) -> _Block:
         place = bisect_left(self._free, (needed, -1))
         if place == len(self._free):
             self._grow(needed)
             place = bisect_left(self._free, (needed, -1))
-        block = self._blocks[self._free.pop(place)[1]]
+        block = self._free.pop(place)[2]
         block.free = False
         rest = block.bytes - needed
         if rest >= needed or rest >= LARGEST_REST:
@@ -78,25 +114,26 @@ class Arena:
             block = _join(block.before, block)
         self._offer(block)
 
-    def peak(self, step: History, batch: int) -> int:
-        """The most that a step of `batch` samples is given besides what was given out.
+    def peak(self, step: Requests) -> int:
+        """The most that a step is given besides what was given out.
 
         Then all of it is free, but for what the variables have moved to: that is theirs now.
         """
-        before, most = self.used, 0
-        taken = set()
-        for change in step.changes:
-            if change.taken:
-                self.take(change.block, change.size.bytes(batch), change.size.pieces)
-                taken.add(change.block)
-                most = max(most, self.used - before)
+        # The innermost loop of a rehearsal: a million turns for a large model.
+        before = most = self.used
+        taken, take, free = self._taken, self._take, self._free_block
+        for number, needed, pieces in step.turns:
+            if pieces:
+                taken[number] = [take(needed)] if pieces == 1 else [take(needed) for _ in range(pieces)]
+                if self.used > most:
+                    most = self.used
             else:
-                self.give_back(change.block)
-                taken.discard(change.block)
+                for block in taken.pop(number):
+                    free(block)
         self._move(step.moved)
-        for left in taken.difference(step.moved.values()):
+        for left in step.left:
             self.give_back(left)
-        return most
+        return most - before
 
     def _move(self, moved: Mapping[int, int]) -> None:
         for variable, block in moved.items():
@@ -118,7 +155,7 @@ class Arena:
         self._end += size
 
     def _cut(self, block: _Block, size: int) -> None:
-        rest = _Block(block.place + size, block.bytes - size, before=block, behind=block.behind)
+        rest = _Block(block.place + size, block.bytes - size, True, block, block.behind)
         if block.behind is not None:
             block.behind.before = rest
         block.behind, block.bytes = rest, size
@@ -126,8 +163,7 @@ class Arena:
 
     def _offer(self, block: _Block) -> None:
         block.free = True
-        self._blocks[block.place] = block
-        insort(self._free, (block.bytes, block.place))
+        insort(self._free, (block.bytes, block.place, block))
 
     def _forget(self, block: _Block) -> None:
         del self._free[bisect_left(self._free, (block.bytes, block.place))]

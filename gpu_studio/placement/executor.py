@@ -38,14 +38,16 @@ def in_threads(operations: Sequence[Operation], seconds: Sequence[float], thread
     running: list[tuple[float, int, int]] = []
     now = 0.0
     while True:
-        for number in sorted(set(range(len(workers))) - {each for _, each, _ in running}):
-            place = workers[number].next(workers)
+        for number, worker in enumerate(workers):
+            place = None if worker.busy else worker.next(workers)
             if place is not None:
+                worker.busy = True
                 heapq.heappush(running, (now + seconds[place], number, place))
                 yield Turn(place, begins=True)
         if not running:
             return
         now, number, place = heapq.heappop(running)
+        workers[number].busy = False
         yield Turn(place, begins=False)
         workers[number].take(waiting.after(place), seconds)
 
@@ -56,6 +58,7 @@ class _Worker:
 
     own: deque[int] = field(default_factory=deque)
     left: deque[int] = field(default_factory=deque)
+    busy: bool = False
 
     def take(self, ready: Sequence[int], seconds: Sequence[float]) -> None:
         """Divide what has become ready."""

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import cycle, islice
 from random import Random
 
-from gpu_studio.placement.arena import Arena
+from gpu_studio.placement.arena import Arena, Layout, Requests, requested
 from gpu_studio.placement.executor import in_one_queue, in_threads
 from gpu_studio.placement.liveness import History, Operation, Turn, block_of, history
 from gpu_studio.placement.step_memory import CLOSE, Padding, StepMemory, highest
@@ -108,16 +108,27 @@ def _memory(
     for batch in BATCHES:
         runs = rehearsed[max((each for each in rehearsed if each <= batch), default=min(rehearsed))]
         there = [size.bytes(batch) for size in sizes]
-        asked, given = steps.asked(batch), sum(there) + max(_given_out(runs, batch, heap(), there) for heap in heaps)
+        requests = [requested(run, batch) for run in runs]
+        asked, given = steps.asked(batch), sum(there) + max(_given_out(requests, heap(), there) for heap in heaps)
         padding.append(Padding(batch, UNREHEARSED * max(1.0, given / asked) if asked else 1.0))
     return StepMemory(steps.moments, tuple(padding))
 
 
-def _given_out(runs: Iterable[History], batch: int, arena: Arena, there: Sequence[int]) -> int:
-    """The most that is given out in one of the steps, one after the other, besides the variables and the batch."""
+def _given_out(steps: Sequence[Requests], arena: Arena, there: Sequence[int]) -> int:
+    """The most that is given out in one of the steps, one after the other, besides the variables and the batch.
+
+    Once a step meets the memory that it has met before, all that follows has been seen.
+    """
     for number, size in enumerate(there):
         arena.take(number - len(there) - _FAR, size)
-    return max(arena.peak(run, batch) for run in islice(cycle(runs), IN_SEQUENCE))
+    most, met = 0, set[tuple[int, Layout]]()
+    for number, step in islice(cycle(enumerate(steps)), IN_SEQUENCE):
+        meets = number, arena.layout
+        if meets in met:
+            break
+        met.add(meets)
+        most = max(most, arena.peak(step))
+    return most
 
 
 def _built(operations: Sequence[Operation], look: History | None, *, grows: bool, beside: int) -> Arena:
@@ -132,7 +143,7 @@ def _built(operations: Sequence[Operation], look: History | None, *, grows: bool
             if (number not in weights) == slots:
                 _make(arena, number, variables[number], beside)
         if look is not None and not slots:
-            arena.peak(look, LOOKED_AT)
+            arena.peak(requested(look, LOOKED_AT))
     return arena
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.placement.arena import UNIT, Arena
+from gpu_studio.placement.arena import UNIT, Arena, requested
 from gpu_studio.placement.liveness import Change, History, Size, block_of
 
 KIB, MIB = 1024, 2**20
@@ -84,7 +84,7 @@ def test_that_the_most_given_out_in_a_step_is_told_and_its_rest_is_given_back() 
     arena = Arena(grows=False)
     arena.take(-1, KIB)
     changes = [Change(0, Size(KIB), True), Change(1, Size(0, KIB), True), Change(0, Size(KIB), False)]
-    assert arena.peak(step(changes), batch=3) == 4 * KIB
+    assert arena.peak(requested(step(changes), batch=3)) == 4 * KIB
     assert arena.used == KIB
 
 
@@ -93,9 +93,9 @@ def test_that_a_variable_stays_where_a_step_has_moved_it() -> None:
     arena.take(block_of(0), KIB)
     new, old = Change(0, Size(KIB), True), Change(block_of(0), Size(KIB), False)
     for _ in range(2):
-        assert arena.peak(step([new, old], moved={0: 0}), batch=1) == KIB
+        assert arena.peak(requested(step([new, old], moved={0: 0}), batch=1)) == KIB
         assert arena.used == KIB
-    assert arena.peak(step([], moved={}), batch=1) == 0
+    assert arena.peak(requested(step([], moved={}), batch=1)) == 0
     arena.give_back(block_of(0))
     assert arena.used == 0
 

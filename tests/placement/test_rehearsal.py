@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from gpu_studio.placement.arena import Arena
 from gpu_studio.placement.executor import CHEAP
 from gpu_studio.placement.liveness import Operation, Size, Variable
-from gpu_studio.placement.rehearsal import UNREHEARSED, Marks, on_card, on_cpu
+from gpu_studio.placement.rehearsal import BATCHES, UNREHEARSED, Marks, on_card, on_cpu
 
 MIB = 2**20
 WEIGHT = Variable(0, MIB)
@@ -53,3 +54,11 @@ def test_that_an_allocator_never_gives_out_less_than_is_asked() -> None:
 def test_that_nothing_is_held_by_a_step_of_nothing() -> None:
     assert on_card([], Marks()).peak(32) == 0
     assert on_cpu([], lambda _batch: [], Marks(), threads=2).peak(32) == 0
+
+
+def test_that_steps_that_meet_the_same_memory_again_are_not_run_again(monkeypatch) -> None:
+    given = []
+    peak = Arena.peak
+    monkeypatch.setattr(Arena, "peak", lambda arena, step: given.append(step) or peak(arena, step))
+    on_card([Operation(makes=((1, Size(0, MIB)),)), Operation(takes=(1,))], Marks())
+    assert len(given) == len(BATCHES)
