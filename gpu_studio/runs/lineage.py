@@ -56,7 +56,7 @@ def in_training_time(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
     seconds = 0.0
     for event in events:
         if isinstance(event, Steps):
-            seconds += event.seconds
+            seconds += max(event.seconds, 0.0)
         yield replace(event, time=seconds, elapsed=0.0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 import train_pages
@@ -148,6 +149,31 @@ def test_that_a_run_whose_parent_is_gone_begins_at_its_own_first_step(show, run,
     charts = show(run)
     assert charts.time.window.start == 0.0
     assert names(charts.loss) == ["train", "validation"]
+
+
+def rewritten(run, **changed):
+    """Change these fields of every call of a run."""
+    told = (events.decode(line) for line in run.events_file.read_bytes().splitlines())
+    lines = (
+        events.encode(msgspec.structs.replace(each, **(changed if isinstance(each, events.Steps) else {})))
+        for each in told
+    )
+    run.events_file.write_bytes(b"".join(lines))
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, 1e308])
+def test_that_damaged_times_of_an_earlier_run_leave_the_run_as_it_is(show, run, parent, seconds):
+    rewritten(parent, seconds=seconds)
+    charts = show(run)
+    assert charts.time.window.start == 0.0
+    assert drawn(charts.loss, "steps")[0][0] == 1.0
+
+
+def test_that_damaged_steps_of_an_earlier_run_make_no_axis_run_back(show, run, parent):
+    rewritten(parent, first_step=3)
+    charts = show(run)
+    places = charts.time.ruler.places(np.linspace(-10.0, 30.0, 200))
+    assert np.all(np.diff(places) >= 0)
 
 
 def test_that_another_run_has_nothing_of_the_one_shown_before(show, run, parent, page, qtbot):

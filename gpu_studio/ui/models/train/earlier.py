@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -36,8 +37,9 @@ class Earlier:
     def __post_init__(self) -> None:
         times, steps = self.history.losses.column("time"), self.history.losses.column("step")
         object.__setattr__(self, "seconds", float(times[-1]))
-        begin = np.concatenate(([0.0], times)) - self.seconds, np.concatenate((steps[:1] - 1, steps))
-        object.__setattr__(self, "clock", begin)
+        # Events that were damaged may count backwards; an axis never does.
+        trained = np.maximum.accumulate(np.concatenate((steps[:1] - 1, steps)))
+        object.__setattr__(self, "clock", (np.concatenate(([0.0], times)) - self.seconds, trained))
 
 
 class EarlierReader(QObject):
@@ -70,7 +72,9 @@ class EarlierReader(QObject):
         if history is None and alive:
             return
         self._timer.stop()
-        if history is not None and len(history.losses):
+        seconds = None if history is None else history.losses.last("time")
+        # Steps that took no time, or for ever, have no place on an axis.
+        if history is not None and seconds and math.isfinite(seconds):
             self.found = Earlier(history)
             self.changed.emit()
 
