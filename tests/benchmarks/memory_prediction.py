@@ -8,6 +8,7 @@ its row.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,12 +18,27 @@ from workplace import Workplace
 
 from gpu_studio.placement.memory import DeviceMemory, predict
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
-from gpu_studio.plan import MIB, Data, Devices, Machine, Model, Plan, Training, save
+from gpu_studio.plan import (
+    MIB,
+    Carve,
+    Data,
+    Devices,
+    Distribution,
+    Machine,
+    Model,
+    Placed,
+    Plan,
+    Training,
+    save,
+)
 from gpu_studio.runs.questions.plan_question import ask_about
 
 BUDGET, BELOW = Budget("at most", 1.15), Budget("at most", 1.0)
 SHAPES = {"mlp": [28, 28, 1], "cnn": [28, 28, 1], "resnet20": [32, 32, 3], "transformer": [28, 28, 1]}
 BATCHES = (32, 128, 512)
+IN_ALL = Budget("at most", 1.5)
+"""Of placed plans: each device is predicted at its own fullest moment, and they are not full at the same one."""
+PLACED, PLACED_BATCH = ("mlp", "cnn", "transformer"), 128
 FEW = 100
 """Samples of the data, which need not be more: batches are made of them over and over."""
 
@@ -34,6 +50,13 @@ def rows(place: Workplace, times: int) -> Iterator[Row]:
         again = (steps_of(place, plan, batch) for _ in range(times - 1))
         held = [bytes_held for each in (measured, *again) for bytes_held in totals(each)]
         yield _row(f"{name}, batch {batch}", predicted(plan, batch, facts).total, held)
+    for model in PLACED:
+        facts = decoded(ask_about(plan_of(model), place.folder))
+        for parts in (1, 4):
+            plan = in_halves(plan_of(model), facts, parts)
+            batch = plan.training.batch_size
+            held = [bytes_held for _ in range(times) for bytes_held in totals(steps_of(place, plan, batch))]
+            yield _row(f"{model} in two halves, batch {batch} in {parts}", _in_all(plan, facts), held, IN_ALL)
 
 
 def cases(place: Workplace) -> Iterator[tuple[str, Plan, int]]:
@@ -77,14 +100,29 @@ def predicted(plan: Plan, batch: int, facts: PlanFacts) -> DeviceMemory:
     return memory
 
 
+def in_halves(plan: Plan, facts: PlanFacts, parts: int) -> Plan:
+    """The plan with the first half of its layers on one logical CPU and the rest on another, in so many parts."""
+    names = [layer.name for layer in facts.graph.layers] if facts.graph else []
+    layers = {name: (f"CPU:{2 * place // len(names)}",) for place, name in enumerate(names)}
+    devices = Devices(visible=("CPU:0",), carve=(Carve("CPU:0", (0, 0)),))
+    training = replace(plan.training, batch_size=PLACED_BATCH)
+    placed = Distribution("placed", placed=Placed(parts, layers))
+    return replace(plan, devices=devices, training=training, distribution=placed)
+
+
 def totals(measured: Mapping[str, Any]) -> list[int]:
     """All that was held in each step of what `step_memory.py` measured, in bytes."""
     always = measured["weights"] + measured["slots"] + measured["input"]
     return [always + held for held in measured["held"]]
 
 
-def _row(what: str, foreseen: int, held: Sequence[int]) -> Row:
+def _in_all(plan: Plan, facts: PlanFacts) -> int:
+    """What is predicted of all devices of a plan: logical CPUs have one memory, of which only the sum is measured."""
+    return sum(memory.total for memory in predict(plan, Machine(cpu_cores=os.cpu_count() or 1), facts))
+
+
+def _row(what: str, foreseen: int, held: Sequence[int], budget: Budget = BUDGET) -> Row:
     foretold, real = (foreseen / MIB,), (max(held) / MIB,)
     if foretold >= real:
-        return Row(f"memory of {what}, predicted", "measured", "MiB", BUDGET, foretold, real)
+        return Row(f"memory of {what}, predicted", "measured", "MiB", budget, foretold, real)
     return Row(f"memory of {what}, measured", "predicted", "MiB", BELOW, real, foretold)
