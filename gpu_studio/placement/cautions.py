@@ -129,7 +129,7 @@ def normalised_apart(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator
         text = f"Each of the {count} replicas normalises its own part of the batch."
         why = (
             "Losses differ from those of one device. In a model of your own "
-            "keras.layers.BatchNormalization(synchronized=True) normalises the whole batch."
+            "BatchNormalization(synchronized=True) normalises the whole batch."
         )
         yield Caution("normalised apart", text, why, on_one(plan, machine))
 

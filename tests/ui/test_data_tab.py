@@ -138,6 +138,8 @@ def test_that_it_is_told_which_numbers_a_model_gets(known: dict[str, Any], words
 def test_that_data_that_are_not_here_yet_say_so() -> None:
     [(_, samples), *_] = data_lines(a_plan(), FOUR_CORES, replace(DIGITS, here=False, bytes=2**20))
     assert samples.endswith("1 MiB, which the first run downloads")
+    [(_, samples), *_] = data_lines(a_plan(), FOUR_CORES, replace(DIGITS, here=False, bytes=0))
+    assert samples.endswith(" · the first run downloads them")
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**4))

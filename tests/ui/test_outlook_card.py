@@ -15,7 +15,7 @@ from made_topologies import without_peers
 from plan_part import OnMachine
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QScrollArea
 
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
@@ -191,6 +191,16 @@ def test_that_what_keras_refuses_stands_in_the_way_with_its_advice(card, reader)
     assert "Take the model cnn." in words(card)
     held.show(MIRRORED, PlanFacts(data_error="There is no such file"))
     assert "There is no such file" in words(card)
+
+
+def test_that_a_word_without_a_place_to_break_pushes_nothing_out_of_the_card(card, reader):
+    card.resize(378, 300)
+    held = OnMachine(card, MIRRORED, TWO_CARDS)
+    long = ModelFacts(model_error="m" * 90, advice=("n" * 90,))
+    held.show(MIRRORED, PlanFacts(FACTS.data, long))
+    QApplication.processEvents()
+    (area,) = card.findChildren(QScrollArea)
+    assert area.widget().width() <= area.viewport().width()
 
 
 def test_that_want_of_memory_for_a_look_is_a_warning_that_can_be_tried_again(qtbot, card, reader):

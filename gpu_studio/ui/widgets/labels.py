@@ -33,14 +33,25 @@ class Label(QLabel):
         self.style().polish(self)
 
 
+_LONGEST_WORD = 24
+
+
 class Paragraph(Label):
-    """Text of several lines, broken at its width, that a person can select and copy."""
+    """Text of several lines, broken at its width, that a person can select and copy.
+
+    A word that is too long for its place is cut itself, and makes nothing beside it wider than the window has room for.
+    """
 
     def __init__(self, text: str = "", role: Role = "text", parent: QWidget | None = None) -> None:
         super().__init__(text, role, parent)
         self.setWordWrap(True)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Room for a word, but for no more than so many wide letters."""
+        hint = super().minimumSizeHint()
+        return QSize(min(hint.width(), self.fontMetrics().horizontalAdvance("M" * _LONGEST_WORD)), hint.height())
 
 
 class Elided(Label):

@@ -93,7 +93,10 @@ def _fits(wanted: tuple[int | None, ...], given: tuple[int, ...]) -> bool:
 
 
 def _size(data: DataFacts) -> str:
-    return size(data.bytes) if data.here else f"{size(data.bytes)}, which the first run downloads"
+    """How large the data are; of those that are still to be downloaded that may not be known."""
+    if data.here:
+        return size(data.bytes)
+    return f"{size(data.bytes)}, which the first run downloads" if data.bytes else "the first run downloads them"
 
 
 def _batches(count: int) -> str:
