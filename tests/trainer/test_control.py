@@ -60,7 +60,7 @@ def test_that_a_checkpoint_is_written_when_asked_for_also_in_a_pause(tmp_path: P
 
 @pytest.mark.parametrize("how", ["stop", "sigterm"])
 def test_that_stop_checkpoints_and_evaluates_nothing_more(tmp_path: Path, how: str) -> None:
-    with running(LONG, tmp_path) as run:
+    with running(LONG, tmp_path, warm=how == "stop") as run:
         run.wait_for(lambda: steps(run) > 20)
         if how == "stop":
             run.send("stop")
