@@ -113,8 +113,7 @@ def make_it_fit(desk: Desk) -> None:
     desk.enter()
     desk.settle()
     (smaller,) = (name for name in desk.facts["parts"] if name.startswith("Batch "))
-    desk.click(smaller)
-    desk.sees(lambda facts: not any("A step needs" in caution for caution in facts["cautions"]))
+    desk.click_until(smaller, lambda facts: not any("A step needs" in caution for caution in facts["cautions"]))
 
 
 def edit_and_kill(desk: Desk, process: int, drafts: Path) -> None:

@@ -40,7 +40,9 @@ def show(qtbot, page):
         page.show_run(run)
         qtbot.waitUntil(lambda: page.live_run.state is not None)
         qtbot.waitUntil(lambda: page._shown_record == page.live_run.record.revision > 0)
-        return page.charts.devices
+        plot = page.charts.devices
+        qtbot.waitUntil(lambda: all(len(drawn(plot, name)[1]) for name in plot.names))  # in the next frame
+        return plot
 
     return show_run
 
@@ -68,7 +70,8 @@ def told_of(page, head):
 def drawn(plot, name):
     """The curve of this name: its style, and the values that are really drawn."""
     curve = plot._curves[name]
-    return curve.style, curve._line.getData()[1]
+    values = curve._line.getData()[1]
+    return curve.style, () if values is None else values
 
 
 def test_that_each_card_is_drawn_with_the_device_that_lies_on_it(show, live_run):
