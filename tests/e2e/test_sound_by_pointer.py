@@ -36,6 +36,8 @@ strategy = "one_device"
 devices = ["GPU:1"]
 """
 """A step takes more of the second card than somebody else leaves of it."""
+SMALLEST = "Batch 1,048,576"
+"""What makes that step fit once the other one holds all that it is going to."""
 MISPLACED = """
 [model]
 name = "mlp"
@@ -111,9 +113,9 @@ def make_it_fit(desk: Desk) -> None:
     assert "on GPU:1" in caution
     assert re.search(r"GPU 1 is held by .* of grace", caution)
     desk.enter()
-    desk.settle()
-    (smaller,) = (name for name in desk.facts["parts"] if name.startswith("Batch "))
-    desk.click_until(smaller, lambda facts: not any("A step needs" in caution for caution in facts["cautions"]))
+    # What is held of the simulated card grows for some seconds, and what fits beside it shrinks with it.
+    desk.sees(lambda facts: SMALLEST in facts["parts"])
+    desk.click_until(SMALLEST, lambda facts: not any("A step needs" in caution for caution in facts["cautions"]))
 
 
 def edit_and_kill(desk: Desk, process: int, drafts: Path) -> None:
