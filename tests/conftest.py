@@ -1,4 +1,7 @@
-"""What holds for every test. The parts stand in `support/`, and each has tests of its own."""
+"""Settings for every test.
+
+The parts are in `support/`, and each has tests of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["pytester", "isolation", "hygiene", "x_display", "fault_matrix", "small_disks"]
 
-# Neither a deadline nor a check of how fast examples are made: a slow machine is not a wrong program. In CI the
-# examples are the same every time.
+# No deadline and no check of the speed of examples: a slow machine is not a wrong program. In CI
+# the examples are the same every time.
 UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("dev", UNTIMED)
 settings.register_profile("ci", UNTIMED, derandomize=True, database=None, print_blob=True)
@@ -22,10 +25,11 @@ STARTING = frozenset({"start", "ended", "trainer", "asked", "gpu_studio_process"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what opens the whole window or starts trainers, and begin with the files that take long.
+    """Mark tests that open the whole window or start trainers, and run slow files first.
 
-    `make quick` leaves both out: a few hundred of those tests take as long as all else. Files that take long come
-    first, because at the end of a run on several cores one of them would keep the other cores waiting.
+    `make quick` leaves the marked tests out: a few hundred of them take as long as all others. Slow
+    files come first, because at the end of a run on several cores one of them would keep the other
+    cores waiting.
     """
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))

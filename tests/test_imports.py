@@ -82,18 +82,19 @@ def test_that_one_file_of_hardware_imports_nvml():
         ("plan/a.py", "from ..runs import events", "plan may not use runs"),
         ("hardware/deep/a.py", "from ...runs.tail import Tail", "hardware may not use runs"),
         ("runs/a.py", "def f():\n    import gpu_studio.trainer.loop", "runs may not use trainer"),
-        ("trainer/a.py", "from gpu_studio.runs.reading.history import History", "of runs the trainer uses only"),
-        ("trainer/a.py", "import gpu_studio.runs", "of runs the trainer uses only"),
-        ("runs/a.py", "from gpu_studio.hardware.nvml import open", "of hardware runs use only"),
-        ("runs/a.py", "import gpu_studio.hardware", "of hardware runs use only"),
+        ("trainer/a.py", "from gpu_studio.runs.reading.history import History", "trainer may not use runs"),
+        ("contract/a.py", "import gpu_studio.runs", "contract may not use runs"),
+        ("common/a.py", "from gpu_studio.plan import Plan", "common may not use plan"),
         ("trainer/a.py", "import gpu_studio.hardware", "trainer may not use hardware"),
-        ("ui/a.py", "import gpu_studio.trainer", "ui may not use trainer"),
-        ("cli.py", "import gpu_studio.ui.app", "only inside the function"),
-        ("ui/pages/train_page.py", "from gpu_studio.ui.pages.plan_page import x", "pages meet in the main window only"),
-        ("ui/pages/train/log.py", "from ..plan import x", "pages meet in the main window only"),
-        ("ui/a.py", "import tensorflow as tf", "only trainer/ may"),
+        ("ui/kit/a.py", "import gpu_studio.trainer", "ui may not use trainer"),
+        ("cli.py", "import gpu_studio.ui.window.app", "only inside the function"),
+        ("ui/runs/a.py", "from gpu_studio.ui.plan.plan_page import x", "ui/runs may not use ui/plan"),
+        ("ui/kit/plots/a.py", "from ...train import x", "ui/kit may not use ui/train"),
+        ("ui/devices/a.py", "import gpu_studio.ui.window.main_window", "ui/devices may not use ui/window"),
+        ("ui/attic/a.py", "x = 1", "a wing without a rule"),
+        ("ui/kit/a.py", "import tensorflow as tf", "only trainer/ may"),
         ("runs/a.py", "import keras.saving", "only trainer/ may"),
-        ("ui/a.py", "import importlib\nx = importlib.import_module('tensorflow')", "only trainer/ may"),
+        ("ui/kit/a.py", "import importlib\nx = importlib.import_module('tensorflow')", "only trainer/ may"),
         ("trainer/a.py", "import pynvml", "only hardware/ may"),
         ("cli.py", "def f():\n    from PySide6 import QtCore", "only ui/ may"),
         ("trainer/a.py", "if TYPE_CHECKING:\n    import pyqtgraph", "only ui/ may"),
@@ -101,7 +102,7 @@ def test_that_one_file_of_hardware_imports_nvml():
     ],
 )
 def test_that_a_forbidden_import_is_found(tree, file, line, reason):
-    for room in ("hardware", "runs", "trainer", "ui/pages/plan"):
+    for room in ("hardware", "runs", "trainer", "ui/plan"):
         tree(f"{room}/__init__.py", "")
     found = import_rules.violations(tree(file, line))
     assert len(found) == 1
@@ -114,11 +115,11 @@ def test_that_a_forbidden_import_is_found(tree, file, line, reason):
         ("plan/a.py", "import tomllib\nfrom .values import Plan"),
         ("runs/a.py", "from gpu_studio.plan import Plan"),
         ("runs/a.py", "from gpu_studio.hardware.accounting import account"),
-        ("trainer/a.py", "import tensorflow\nfrom gpu_studio.runs.events import Started"),
-        ("trainer/a.py", "from gpu_studio import __version__, resource_files"),
-        ("cli.py", "def window():\n    from gpu_studio.ui import app"),
-        ("ui/pages/train_page.py", "from gpu_studio.ui.pages.train.log import Log"),
-        ("ui/main_window.py", "from gpu_studio.ui.pages.train_page import TrainPage"),
+        ("trainer/a.py", "import tensorflow\nfrom gpu_studio.contract.events import Started"),
+        ("trainer/a.py", "from gpu_studio import __version__\nfrom gpu_studio.common import steady"),
+        ("cli.py", "def window():\n    from gpu_studio.ui.window import app"),
+        ("ui/train/train_page.py", "from gpu_studio.ui.kit.card import Card"),
+        ("ui/window/main_window.py", "from gpu_studio.ui.train.train_page import TrainPage"),
         ("hardware/nvml.py", "import pynvml"),
     ],
 )
@@ -130,6 +131,15 @@ def test_that_a_second_file_with_nvml_is_found(tree):
     tree("hardware/nvml.py", "import pynvml")
     found = import_rules.violations(tree("hardware/sampler.py", "import pynvml"))
     assert found == ["pynvml is imported in hardware/nvml.py and hardware/sampler.py: one file is enough"]
+
+
+@pytest.mark.parametrize("line", ["from gpu_studio.runs.a import x", "if TYPE_CHECKING:\n    from .a import x"])
+def test_that_files_which_import_one_another_are_found(tree, line):
+    tree("runs/a.py", "def f():\n    from gpu_studio.runs.b import x")
+    tree("runs/b.py", "import gpu_studio.runs.c")
+    (found,) = import_rules.violations(tree("runs/c.py", line))
+    assert found.endswith(": a circle")
+    assert {"gpu_studio.runs.a", "gpu_studio.runs.b", "gpu_studio.runs.c"} <= set(found.split())
 
 
 def test_that_the_processes_looked_at_really_show_their_imports():
@@ -144,7 +154,9 @@ def test_that_the_command_line_starts_light():
 
 @pytest.mark.slow
 def test_that_the_window_runs_without_tensorflow():
-    assert not {*TENSORFLOW, "pynvml"} & modules_after("import gpu_studio.ui.main_window, gpu_studio.ui.app")
+    assert not {*TENSORFLOW, "pynvml"} & modules_after(
+        "import gpu_studio.ui.window.main_window, gpu_studio.ui.window.app"
+    )
 
 
 @pytest.mark.slow

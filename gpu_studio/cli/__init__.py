@@ -1,6 +1,7 @@
-"""The command line: each command is a few lines over the other packages.
+"""The command line: thin commands over the other packages.
 
-Importing it costs next to nothing: a command imports what it needs when it runs, so that `--help` is there at once.
+Importing it is cheap: a command imports what it needs when it runs, so that `--help` responds at
+once.
 """
 
 from __future__ import annotations

@@ -1,19 +1,49 @@
-"""From the arguments to a command, and from its refusal to a message and an exit code."""
+"""The entry point: parse arguments, run the command, turn refusals into messages and exit codes."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Final
 
-from gpu_studio.cli import exit_codes
-from gpu_studio.cli.devices.devices_arguments import take_simulation
+from gpu_studio import __version__
+from gpu_studio.cli import code, devices, doctor, exit_codes, export, model, place, plans, queue, runs, train
+from gpu_studio.cli.arguments import add_runs_dir, add_simulate, make, take_simulation
+from gpu_studio.cli.exit_codes import EXPLAINED
 from gpu_studio.cli.output import RefusedError, make_streams_whole, note
-from gpu_studio.cli.parser import COMMANDS, make_parser, make_window_parser, plan_to_open
 
-TRAINING = ("train", "resume")
+_COMMANDS: Final = (plans, export, model, place, train, runs, queue, code, devices, doctor)
+"""The files of the commands, in the order of the help."""
+
+_OVERVIEW = """Carve GPUs, place training on them, and watch it run.
+
+Without a command the window opens; with the path of a plan file, it opens on that plan."""
+
+_EXAMPLES = (
+    """examples:
+  gpu-studio                            open the window
+  gpu-studio digits.plan.toml           open the window on a plan
+  gpu-studio train                      train the starter plan made for this machine
+  gpu-studio train digits.plan.toml --set training.epochs=1
+  gpu-studio export digits.plan.toml --to train.py
+  gpu-studio runs list                  what has been trained, what is training
+  gpu-studio runs attach latest         watch a run again
+  gpu-studio devices --watch            the cards, and who uses them
+  gpu-studio --simulate 8xH100          the window, on cards that are not there
+  gpu-studio doctor                     see why TensorFlow does not use a card
+
+"""
+    + EXPLAINED
+)
+
+_WINDOW_EXAMPLES = """examples:
+  gpu-studio-window
+  gpu-studio-window digits.plan.toml
+  gpu-studio-window --simulate 8xH100"""
 
 NO_DISPLAY = """gpu-studio: there is no display to open a window on (neither DISPLAY nor WAYLAND_DISPLAY is set).
 Without one, everything works from here:
@@ -68,7 +98,7 @@ def show_window(runs: Path | None, plan: Path | None) -> int:
     from gpu_studio.runs.paths import runs_dir
 
     try:
-        run = import_module("gpu_studio.ui.app").run
+        run = import_module("gpu_studio.ui.window.app").run
     except ImportError as error:
         note(NO_WINDOW.format(error=error))
         return exit_codes.REFUSED
@@ -77,36 +107,72 @@ def show_window(runs: Path | None, plan: Path | None) -> int:
 
 
 def has_display() -> bool:
-    """Say whether Qt has something to draw on: always, unless this is a Unix without X11 and without Wayland."""
+    """Whether Qt has a display: always, unless this is a Unix without X11 and Wayland."""
     if not sys.platform.startswith("linux"):
         return True
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
 
 
 def _dispatch(arguments: list[str]) -> int:
-    parser = make_parser()
+    parser, names = make_parser()
     wanted, arguments = take_simulation(arguments)
     if wanted is not None:
         _simulate(wanted)
-    opened = plan_to_open(arguments)
+    opened = _plan_to_open(arguments, names)
     if opened is not None:
         return show_window(*opened)
     chosen = parser.parse_args(arguments)
-    if chosen.command is None:
+    if chosen.handler is None:
         return show_window(chosen.runs_dir, None)
-    if chosen.command in TRAINING or (chosen.command == "queue" and chosen.action in ("add", "run", "start")):
+    if chosen.trains:
         _refuse_simulated()
-    module, function = COMMANDS[chosen.command]
-    code: int = getattr(import_module(f"gpu_studio.cli.{module}"), function)(chosen)
+    code: int = chosen.handler(chosen)
     return code
+
+
+def make_parser() -> tuple[argparse.ArgumentParser, Container[str]]:
+    """Make the parser of all commands, and return it with their names."""
+    parser = make(argparse.ArgumentParser, "gpu-studio", _OVERVIEW, _EXAMPLES)
+    parser.set_defaults(handler=None, trains=False)
+    parser.add_argument("--version", action="version", version=f"gpu-studio {__version__}")
+    add_runs_dir(parser)
+    add_simulate(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for each in _COMMANDS:
+        each.register(commands)
+    return parser, commands.choices
+
+
+def _plan_to_open(arguments: Sequence[str], commands: Container[str]) -> tuple[Path | None, Path] | None:
+    """Return the runs directory and the plan file if the arguments are just a plan to open in the window."""
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
+    add_runs_dir(parser)
+    try:
+        chosen, rest = parser.parse_known_args(list(arguments))
+    except argparse.ArgumentError:
+        return None
+    if len(rest) != 1 or rest[0].startswith("-") or rest[0] in commands:
+        return None
+    path = Path(rest[0])
+    return (chosen.runs_dir, path) if path.suffix == ".toml" or path.is_file() else None
 
 
 def _open_window(arguments: list[str]) -> int:
     wanted, arguments = take_simulation(arguments)
-    chosen = make_window_parser().parse_args(arguments)
+    chosen = _make_window_parser().parse_args(arguments)
     if wanted is not None:
         _simulate(wanted)
     return show_window(chosen.runs_dir, chosen.plan)
+
+
+def _make_window_parser() -> argparse.ArgumentParser:
+    """Make the parser of `gpu-studio-window`, which opens the window and does nothing else."""
+    parser = make(argparse.ArgumentParser, "gpu-studio-window", "Open the window.", _WINDOW_EXAMPLES)
+    parser.add_argument("--version", action="version", version=f"gpu-studio {__version__}")
+    add_runs_dir(parser)
+    add_simulate(parser)
+    parser.add_argument("plan", metavar="PLAN", nargs="?", type=Path, help="the plan file to open")
+    return parser
 
 
 def _simulate(wanted: str) -> None:
@@ -124,7 +190,7 @@ def _refuse_simulated() -> None:
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """The errors that say in words why something was not done. Looked up only once one was raised."""
+    """The errors that explain a refusal in words. Looked up only once one was raised."""
     from gpu_studio.hardware.words import SimulationError
     from gpu_studio.plan import PlanError
     from gpu_studio.runs.catalogue import LiveRunError, UnknownRunError

@@ -1,51 +1,54 @@
-"""Rich's console, on which no text can write what a terminal would obey."""
+"""A Rich console that escapes control sequences in every text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderHook, RenderResult
 from rich.segment import Segment
 
-from gpu_studio.cli.output import escaped
+Escape = Callable[[str], str]
 
 
 class EscapingConsole(Console):
-    """A console that escapes the text of whatever is drawn on it. What Rich itself does to the terminal stays."""
+    """A console that puts the text of whatever is drawn on it through `escape`.
 
-    def __init__(self, **options: Any) -> None:
+    What Rich itself does to the terminal stays.
+    """
+
+    def __init__(self, escape: Escape, **options: Any) -> None:
         super().__init__(**options)
-        super().push_render_hook(_Escaping())
+        self._escaping = _Escaping(escape)
+        super().push_render_hook(self._escaping)
 
     def push_render_hook(self, hook: RenderHook) -> None:
         """Add a hook, such as that of a live display. The one that escapes stays last, and so sees what others add."""
         super().pop_render_hook()
         super().push_render_hook(hook)
-        super().push_render_hook(_Escaping())
+        super().push_render_hook(self._escaping)
 
     def pop_render_hook(self) -> None:
         """Take away the hook that was added last."""
         super().pop_render_hook()
         super().pop_render_hook()
-        super().push_render_hook(_Escaping())
+        super().push_render_hook(self._escaping)
 
 
 class _Escaping(RenderHook):
+    def __init__(self, escape: Escape) -> None:
+        self._escape = escape
+
     def process_renderables(self, renderables: list[Any]) -> list[Any]:
-        return [_Escaped(each) for each in renderables]
+        return [_Escaped(each, self._escape) for each in renderables]
 
 
 class _Escaped:
     """A renderable with its text escaped: Rich's own control segments are left as they are."""
 
-    def __init__(self, renderable: RenderableType) -> None:
-        self._renderable = renderable
+    def __init__(self, renderable: RenderableType, escape: Escape) -> None:
+        self._renderable, self._escape = renderable, escape
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from _with_text_escaped(console.render(self._renderable, options))
-
-
-def _with_text_escaped(segments: Iterable[Segment]) -> Iterable[Segment]:
-    for text, style, control in segments:
-        yield Segment(text if control else escaped(text), style, control)
+        for text, style, control in console.render(self._renderable, options):
+            yield Segment(text if control else self._escape(text), style, control)

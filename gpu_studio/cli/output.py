@@ -1,8 +1,8 @@
-"""Text, tables and JSON for whoever reads the command's output.
+"""Write a command's output: text, tables and JSON.
 
-Names of layers, metrics, devices, files and other users' processes come from files and programs that a stranger may
-have made. Whatever is written here is therefore escaped: no text can move a terminal's cursor, set its title, or turn
-the order of its letters round.
+Names of layers, metrics, devices, files and other users' processes come from files and programs
+that a stranger may have made. Everything written here is therefore escaped: no text can move a
+terminal's cursor, set its title, or reverse the order of letters.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def say(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """Write a line that is no result (a refusal, a hint) to stderr. Where nobody can be told, the command goes on."""
+    """Write a line that is not a result (a refusal, a hint) to stderr. Failures are ignored."""
     with suppress(OSError):
         sys.stderr.write(escaped(text) + "\n")
         sys.stderr.flush()
@@ -72,7 +73,16 @@ def console(width: int | None = None) -> Console:
     """A console for tables and displays: it escapes all that is drawn on it, and takes no text for markup."""
     from gpu_studio.cli.escaping_console import EscapingConsole
 
-    return EscapingConsole(width=width, highlight=False, markup=False, emoji=False)
+    return EscapingConsole(escaped, width=width, highlight=False, markup=False, emoji=False)
+
+
+def refuse_to_replace(paths: Iterable[Path], *, force: bool) -> None:
+    """Raises RefusedError for the first of the paths at which a file stands already, unless `force`."""
+    from gpu_studio.common.output_files import is_stream
+
+    for path in paths:
+        if path.exists() and not is_stream(path) and not force:
+            raise RefusedError(f"{path} is already there: choose another name, or add --force to replace it.")
 
 
 def make_streams_whole() -> None:

@@ -1,4 +1,4 @@
-"""The plan elsewhere: a stand-alone script in plain TensorFlow and Keras."""
+"""Export a plan as a stand-alone script in plain TensorFlow and Keras."""
 
 from gpu_studio.export.errors import ExportError
 from gpu_studio.export.script import files_beside, python_script

@@ -3,9 +3,138 @@
 from __future__ import annotations
 
 from gpu_studio.export.data_sets import loading
-from gpu_studio.export.facts import Facts
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.filling import fill
-from gpu_studio.export.splitting import split_head, split_lines
+from gpu_studio.export.literals import literal
+from gpu_studio.plan.values import DataSplit
+
+# The second seed of the trainer's split, besides the plan's own.
+_PURPOSE = 0x5B117
+
+_GENERATOR = """\
+# Drawn by a seed of its own, so that the same samples are held out every time.
+generator = np.random.Generator(np.random.PCG64([$purpose, SEED]))"""
+
+_IN_TURN = """\
+$order
+$counts
+parts = np.split(order, $cuts)
+$rows = map(np.sort, parts)"""
+
+_STRATIFIED_HEAD = '''\
+def shares(counts, wanted, keep):
+    """How many samples each class gives, so that all give `wanted` together.
+
+    A class gives one or more, and keeps `keep` of them, if it has so many.
+    """
+    exact = counts * wanted / counts.sum()
+    given = np.floor(exact).astype(counts.dtype)
+    rest = wanted - given.sum()
+    given[np.argsort(given - exact, kind="stable")[:rest]] += 1
+    least = np.minimum(1, counts - 1)
+    return np.clip(given, least, np.maximum(least, counts - keep))
+
+
+'''
+
+_STRATIFIED = """\
+$generator
+# Each class has its share in every split.
+order = generator.permutation(len(x))
+order = order[np.argsort(y[order], kind="stable")]
+_, whole = np.unique(y, return_counts=True)
+# Each sample's rank within its class.
+place = np.arange(len(x)) - np.repeat(np.cumsum(whole) - whole, whole)
+left = whole
+$counts
+$held
+training_rows = np.sort(order[place >= 0])"""
+
+_HELD_OF_CLASSES = """\
+given = np.repeat(shares(left, $name, $keep), whole)
+$rows = np.sort(order[(place >= 0) & (place < given)])
+place, left = place - given, left - shares(left, $name, $keep)"""
+
+_GROUPED_HEAD = '''\
+def groups_for(wanted, order, count, keep):
+    """Whole groups with no more samples than wanted, or else the smallest.
+
+    It keeps `keep` groups for the other splits.
+    """
+    chosen = []
+    for group in order:
+        if count[group] <= wanted and len(chosen) < len(order) - keep:
+            chosen.append(group)
+            wanted -= count[group]
+    return chosen or [order[np.argmin(count[order])]]
+
+
+'''
+
+_GROUPED = """\
+$generator
+# No group has samples in two splits.
+_, group, count = np.unique(groups, return_inverse=True, return_counts=True)
+order = generator.permutation(len(count))
+$counts
+$held
+training_rows = np.flatnonzero(np.isin(group, order))"""
+
+_HELD_OF_GROUPS = """\
+chosen = groups_for($name, order, count, $keep)
+$rows = np.flatnonzero(np.isin(group, chosen))
+order = order[~np.isin(order, chosen)]"""
+
+_ORDERED = """\
+# In order: the last samples test, those before them validate.
+order = np.arange(len(x))[::-1]"""
+
+
+def split_head(split: DataSplit, shares: dict[str, float]) -> str:
+    """Return the functions that the lines of `split_lines` call."""
+    heads = {"stratified": _STRATIFIED_HEAD, "grouped": _GROUPED_HEAD}
+    return heads.get(split, "") if shares else ""
+
+
+def split_lines(split: DataSplit, shares: dict[str, float]) -> str:
+    """Return the lines that make `training_rows`, and the rows of each split with a share.
+
+    Empty if no split has a share.
+    """
+    if not shares:
+        return ""
+    counts = "\n".join(_counts(shares))
+    generator = fill(_GENERATOR, purpose=literal(_PURPOSE))
+    if split == "stratified":
+        return fill(_STRATIFIED, generator=generator, counts=counts, held=_held_in_turn(_HELD_OF_CLASSES, shares))
+    if split == "grouped":
+        return fill(_GROUPED, generator=generator, counts=counts, held=_held_in_turn(_HELD_OF_GROUPS, shares))
+    order = _ORDERED if split == "ordered" else f"{generator}\norder = generator.permutation(len(x))"
+    return fill(
+        _IN_TURN,
+        order=order,
+        counts=counts,
+        rows=", ".join([f"{name}_rows" for name in shares] + ["training_rows"]),
+        cuts="[test, test + validation]" if len(shares) == 2 else f"[{next(iter(shares))}]",
+    )
+
+
+def _counts(shares: dict[str, float]) -> list[str]:
+    """Return how many samples each split takes; later shares are of what is left."""
+    left = {"test": "len(x)", "validation": "(len(x) - test)" if "test" in shares else "len(x)"}
+    return [f"{name} = max(1, round({left[name]} * {literal(share)}))" for name, share in shares.items()]
+
+
+def _held_in_turn(lines: str, shares: dict[str, float]) -> str:
+    """Return the lines for each split with a share.
+
+    Each split leaves something for those after it, and for training.
+    """
+    left = range(len(shares), 0, -1)
+    return "\n".join(
+        fill(lines, name=name, rows=f"{name}_rows", keep=str(keep)) for name, keep in zip(shares, left, strict=True)
+    )
+
 
 _LOAD = """\
 def load_data():
@@ -44,7 +173,7 @@ parts = rows.map(lambda each: (tf.gather(x, each), tf.gather(y, each)))
 return parts.map(lambda x, y: ($numbers, y)).prefetch(8)"""
 
 
-def data(facts: Facts) -> str:
+def data(facts: ScriptFacts) -> str:
     """The functions `load_data`, `batches` and `shuffled`."""
     head, load = loading(facts)
     names = split_names(facts)
@@ -59,7 +188,7 @@ def data(facts: Facts) -> str:
     return head + whole + fill(_BATCHES, gather=_gather(facts))
 
 
-def _gather(facts: Facts) -> str:
+def _gather(facts: ScriptFacts) -> str:
     if facts.source.folder is None:
         return _GATHER
     if facts.source.scale == "none":
@@ -67,20 +196,20 @@ def _gather(facts: Facts) -> str:
     return fill(_GATHER_BYTES, most="1", numbers="tf.cast(x, tf.float32) / 255")
 
 
-def split_names(facts: Facts) -> list[str]:
-    """The splits that there are, by name and in the order in which `load_data` returns them."""
+def split_names(facts: ScriptFacts) -> list[str]:
+    """Return the names of the existing splits, in the order in which `load_data` returns them."""
     wanted = {"training": True, "validation": facts.validates, "test": facts.tests}
     return [name for name, there in wanted.items() if there]
 
 
-def _held_out(facts: Facts) -> dict[str, float]:
+def _held_out(facts: ScriptFacts) -> dict[str, float]:
     data = facts.plan.data
     test = 0.0 if facts.source.brings_test else data.test_fraction
     validation = 0.0 if facts.source.brings_validation else data.validation_fraction
     return {name: share for name, share in (("test", test), ("validation", validation)) if share > 0}
 
 
-def _result(facts: Facts) -> str:
+def _result(facts: ScriptFacts) -> str:
     shares = _held_out(facts)
     parts = []
     for name in split_names(facts):

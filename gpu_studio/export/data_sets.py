@@ -1,4 +1,4 @@
-"""How a script loads each kind of data: the same numbers as a run's, without GPU Studio."""
+"""How a script loads each kind of data: it gets the same numbers as a run, without GPU Studio."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from gpu_studio.export.facts import Facts
+from gpu_studio.common.resource_files import resource
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.filling import fill
 from gpu_studio.export.images import image_folder
 from gpu_studio.export.layout import call
 from gpu_studio.export.literals import literal
 from gpu_studio.export.own_data import own_data
-from gpu_studio.export.source import Header, Source
+from gpu_studio.export.source import Header, ScriptData
 from gpu_studio.plan.catalogue import DATA
 from gpu_studio.plan.pixels import are_pixels, are_scaled
-from gpu_studio.resource_files import resource
 
 DIGITS_FILE = "digits.npz"
 """The bundled data, which a script with digits looks for beside itself first."""
@@ -90,8 +90,11 @@ with np.load(DATA_FILE, allow_pickle=False) as file:
 $convert"""
 
 
-def loading(facts: Facts) -> tuple[str, str]:
-    """What stands before `load_data`, and the lines in it that make `x` and `y` (and `x_test` and `y_test`)."""
+def loading(facts: ScriptFacts) -> tuple[str, str]:
+    """Return the lines before `load_data`, and the lines in it.
+
+    The latter make `x` and `y` (and `x_test` and `y_test`).
+    """
     if facts.source.folder is not None:
         return image_folder(facts.source.folder, facts.source.shape)
     if facts.plan.data.python is not None:
@@ -112,7 +115,7 @@ def loading(facts: Facts) -> tuple[str, str]:
 
 
 def digits_file() -> Path:
-    """The bundled data. Raises FileNotFoundError where the installation lacks them."""
+    """Return the path of the bundled data. Raises FileNotFoundError if they are not installed."""
     return resource("data/digits.npz")
 
 
@@ -147,20 +150,20 @@ def _file_head(path: Path) -> str:
     return f"# Where the data are; on another machine, say where they are there.\n{line}\n\n\n"
 
 
-def _file(source: Source) -> str:
+def _file(source: ScriptData) -> str:
     read = [f"{mine} = file[{literal(name)}]" for mine, name, _ in source.headers]
     convert = [_converted(mine, header, source) for mine, _, header in source.headers]
     return fill(_FILE, read="\n".join(read), convert="\n".join(convert))
 
 
-def _converted(name: str, header: Header, source: Source) -> str:
+def _converted(name: str, header: Header, source: ScriptData) -> str:
     if name == "groups":
         return "groups = groups.reshape(-1)"
     made = _samples(name, header, source) if name.startswith("x") else _targets(name, header)
     return f"{name} = {made}"
 
 
-def _samples(name: str, header: Header, source: Source) -> str:
+def _samples(name: str, header: Header, source: ScriptData) -> str:
     shape, dtype = header
     axis = "[..., None]" if len(shape) == 3 and are_pixels(dtype.name, shape) else ""
     scaled = " / 255" if are_scaled(dtype.name, shape, source.scale) else ""

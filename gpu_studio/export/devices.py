@@ -1,15 +1,13 @@
-"""The part of a script that sets up devices, and the strategy over them."""
+"""The part of a script that sets up devices."""
 
 from __future__ import annotations
 
-from collections import Counter
-
 from gpu_studio.export.errors import ExportError
-from gpu_studio.export.facts import Facts
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.filling import fill
 from gpu_studio.export.layout import listing
 from gpu_studio.export.literals import literal
-from gpu_studio.plan import Carve, Devices, Machine, visible_cards
+from gpu_studio.plan import Carve, DeviceSettings, Machine, visible_cards
 
 _SET_UP = """\
 def set_up_devices():
@@ -51,8 +49,11 @@ tf.config.set_logical_device_configuration(
 )"""
 
 
-def devices(facts: Facts) -> str:
-    """The function `set_up_devices`. Raises ExportError for a carve of a card whose number cannot be known."""
+def devices(facts: ScriptFacts) -> str:
+    """Return the function `set_up_devices`.
+
+    Raises ExportError for a carve of a card whose number cannot be known.
+    """
     wanted = facts.plan.devices
     return fill(
         _SET_UP,
@@ -64,7 +65,7 @@ def devices(facts: Facts) -> str:
     )
 
 
-def _carve(carve: Carve, wanted: Devices, machine: Machine | None) -> str:
+def _carve(carve: Carve, wanted: DeviceSettings, machine: Machine | None) -> str:
     count = len(carve.slices_mib)
     if carve.device == "CPU:0":
         return fill(_CPU_CARVE, last=str(count - 1), count=str(count))
@@ -72,8 +73,8 @@ def _carve(carve: Carve, wanted: Devices, machine: Machine | None) -> str:
     return fill(_CARD_CARVE, limits=limits, index=str(_number(carve.device, wanted, machine)))
 
 
-def _number(device: str, wanted: Devices, machine: Machine | None) -> int:
-    """Which of the cards that TensorFlow sees this is."""
+def _number(device: str, wanted: DeviceSettings, machine: Machine | None) -> int:
+    """Return the card's number among the cards that TensorFlow sees."""
     named = [name for name in wanted.visible if not name.startswith("CPU")]
     if device in named:
         return named.index(device)
@@ -86,12 +87,3 @@ def _number(device: str, wanted: Devices, machine: Machine | None) -> int:
         f"Which card {device} is, only a machine that has it can tell: export the plan there, or name the card in "
         "devices.visible as it is named in devices.carve."
     )
-
-
-def shares_a_card(facts: Facts) -> bool:
-    """Whether two replicas may lie on one card or CPU, where NCCL cannot join them."""
-    chosen = facts.plan.distribution.devices
-    if any(name.startswith("CPU") for name in chosen):
-        return True
-    slices = Counter({carve.device: len(carve.slices_mib) for carve in facts.plan.devices.carve})
-    return len(chosen) != 1 and any(count > 1 for card, count in slices.items() if not card.startswith("CPU"))

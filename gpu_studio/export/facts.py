@@ -1,4 +1,4 @@
-"""What the pieces of a script need to know of its plan."""
+"""What the parts of a script need to know about the plan."""
 
 from __future__ import annotations
 
@@ -6,48 +6,50 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpu_studio.export.source import Source, source_of
+from gpu_studio.export.builders import CalledLayer, called_layers
+from gpu_studio.export.source import ScriptData, source_of
 from gpu_studio.placement.data_facts import DataFacts
-from gpu_studio.plan import Machine, Placed, Plan
+from gpu_studio.plan import Machine, ModelSettings, Placed, Plan
 from gpu_studio.plan.catalogue import MODELS
-from gpu_studio.plan.rules.distribution_rules import SPREADING
 from gpu_studio.plan.rules.training_rules import CLIPPING
-
-_NORMALISING = ("cifar_cnn", "resnet20")
+from gpu_studio.plan.strategies import placement_of, strategy_of
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """A valid plan, its data, and the machine that the script is made on, if any."""
+class ScriptFacts:
+    """A valid plan, its data, and the machine that the script is made on, if any.
+
+    `layers` are those of a built-in model up to its outputs.
+    """
 
     plan: Plan
     machine: Machine | None
     base: Path
-    source: Source
+    source: ScriptData
+    layers: tuple[CalledLayer, ...]
 
     @classmethod
-    def of(cls, plan: Plan, machine: Machine | None, base: Path, seen: DataFacts | None) -> Facts:
-        """The facts of a plan. Raises ExportError if its data file cannot be read, or its function was not `seen`."""
-        return cls(plan, machine, base, source_of(plan.data, base, seen))
+    def of(cls, plan: Plan, machine: Machine | None, base: Path, seen: DataFacts | None) -> ScriptFacts:
+        """Return the facts of a plan.
+
+        Raises ExportError if its data file cannot be read, or its function was not `seen`.
+        """
+        source = source_of(plan.data, base, seen)
+        return cls(plan, machine, base, source, _layers(plan.model, source))
 
     @property
     def several(self) -> bool:
         """Whether there may be more than one replica."""
-        return self.plan.distribution.strategy in SPREADING
-
-    @property
-    def under_strategy(self) -> bool:
-        """Whether there is a strategy of `tf.distribute`."""
-        return self.plan.distribution.strategy not in ("none", "placed")
+        return strategy_of(self.plan).replicates
 
     @property
     def placed(self) -> Placed | None:
-        """Where the layers are, if each is on a device of its own choosing."""
-        return self.plan.distribution.placed if self.plan.distribution.strategy == "placed" else None
+        """Where the layers are, if each one has a device of its own."""
+        return placement_of(self.plan)
 
     @property
     def micro_batches(self) -> int:
-        """In how many parts a batch goes through a placed model."""
+        """The number of parts in which a batch passes through a placed model."""
         return self.placed.micro_batches if self.placed else 1
 
     @property
@@ -67,19 +69,25 @@ class Facts:
         return self.source.brings_test or self.plan.data.test_fraction > 0
 
     @property
-    def model_options(self) -> dict[str, Any]:
-        """Every option of a built-in model with its value."""
-        return MODELS[str(self.plan.model.name)].values(self.plan.model.options)
+    def model_arguments(self) -> dict[str, Any]:
+        """The arguments of a built-in model's builder.
+
+        A vocabulary of 0 means that the script counts the tokens, if the data are tokens.
+        """
+        return _arguments(self.plan.model, self.source)
 
     @property
     def from_file(self) -> bool:
-        """Whether the model is one from a file, or from a function in one, of which nothing is known here."""
+        """Whether the model comes from a file, or from a function in one.
+
+        Nothing is known here about such a model.
+        """
         return self.plan.model.name is None
 
     @property
     def draws(self) -> bool:
         """Whether layers draw random numbers while training."""
-        return self.from_file or self.model_options.get("dropout", 0) > 0
+        return self.from_file or any(layer.draws for layer in self.layers)
 
     @property
     def numbers_evaluation(self) -> bool:
@@ -89,29 +97,36 @@ class Facts:
     @property
     def keeps_statistics(self) -> bool:
         """Whether layers keep statistics of what they saw."""
-        return self.from_file or self.plan.model.name in _NORMALISING
+        return self.from_file or any(layer.kind == "BatchNormalization" for layer in self.layers)
 
     @property
     def catches(self) -> bool:
-        """Whether a placed model is called in a scope that gives layers their random states, or keeps their statistics.
+        """Whether a placed model is called in a scope.
 
-        No built-in model needs both of a whole batch: it would lose the statistics.
+        The scope gives layers their random states, or keeps their statistics. No built-in model
+        needs both for a whole batch: it would lose the statistics.
         """
         return self.draws or (self.micro_batches > 1 and self.keeps_statistics)
 
     @property
     def scales(self) -> bool:
-        """Whether the loss may be scaled, against gradients too small for float16."""
+        """Whether the loss may be scaled, because gradients may be too small for float16."""
         return self.plan.training.mixed_precision or "loss_scale_factor" in self.plan.training.options
 
     @property
     def clips(self) -> bool:
-        """Whether the gradients of several replicas are clipped, which must wait until they have been added up."""
+        """Whether the gradients of several replicas are clipped.
+
+        Clipping must wait until they have been summed.
+        """
         return self.several and any(key in self.plan.training.options for key in CLIPPING)
 
     @property
     def sums_first(self) -> bool:
-        """Whether gradients are summed before Keras gets them: to be clipped, or looked through for infinities."""
+        """Whether gradients are summed before Keras gets them.
+
+        They are then to be clipped, or checked for infinities.
+        """
         return self.clips or (self.several and self.plan.training.mixed_precision)
 
     @property
@@ -123,10 +138,25 @@ class Facts:
 
     @property
     def logits(self) -> str:
-        """Whether the model ends in scores that are no probabilities, as an expression."""
+        """Whether the model ends in scores that are not probabilities, as an expression."""
         return "logits" if self.from_file else "True"
 
     @property
     def found_later(self) -> str:
-        """The parameters of functions that need what only the script finds out, in the order `classes, logits`."""
+        """The parameters that only the script can compute, in the order `classes, logits`."""
         return ", ".join(each for each in (self.outputs, self.logits) if each in ("classes", "logits"))
+
+
+def _arguments(model: ModelSettings, source: ScriptData) -> dict[str, Any]:
+    entry = MODELS[str(model.name)]
+    values = entry.values(model.options)
+    return {**values, "vocabulary": 0} if entry.reads_tokens and not source.tokens else values
+
+
+def _layers(model: ModelSettings, source: ScriptData) -> tuple[CalledLayer, ...]:
+    if model.name is None:
+        return ()
+    arguments = _arguments(model, source)
+    if MODELS[model.name].reads_tokens and source.tokens:
+        arguments["vocabulary"] = 1  # the layers are the same for any number of tokens
+    return called_layers(model.name, source.shape, arguments)

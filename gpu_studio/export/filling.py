@@ -1,12 +1,14 @@
-"""Pieces of script with holes, and what goes into them."""
+"""Pieces of a script with holes, and how they are filled."""
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Callable
 
 from gpu_studio.export.layout import indented
 
-# A hole that has a line to itself takes a text of any number of lines, also none; others take part of a line.
+# A hole on a line of its own takes any number of lines, or none; others take part of a line.
 _HOLE = re.compile(r"^(?P<indent> *)\$(?P<lines>[a-z_]+)(?P<end>\n|\Z)|\$(?P<part>[a-z_]+)", re.MULTILINE)
 
 
@@ -23,3 +25,8 @@ def fill(piece: str, **values: str) -> str:
         return indented(text, len(hole["indent"])) + hole["end"] if text else ""
 
     return _HOLE.sub(filled, piece)
+
+
+def expression_of(rule: Callable[..., object]) -> str:
+    """Return the expression that a one-line function returns, from its source, for a script."""
+    return inspect.getsource(rule).rpartition("return ")[2].strip()

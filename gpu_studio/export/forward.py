@@ -1,8 +1,8 @@
-"""The model's call and the loss' scaling as they stand in every kind of step."""
+"""The model's call and the scaling of the loss, as every kind of step has them."""
 
 from __future__ import annotations
 
-from gpu_studio.export.facts import Facts
+from gpu_studio.export.facts import ScriptFacts
 
 _SCALED = "scaled = optimizer.scale_loss(loss)  # larger where float16 needs it"
 
@@ -14,16 +14,22 @@ def outputs_of(x, training):
 """
 
 
-def scaling(facts: Facts) -> dict[str, str]:
-    """The line that scales the loss, if anything does, and what gradients are then taken of."""
+def scaling(facts: ScriptFacts) -> dict[str, str]:
+    """Return the line that scales the loss, if any, and what gradients are then computed of."""
     return {"scaled": _SCALED, "target": "scaled"} if facts.scales else {"scaled": "", "target": "loss"}
 
 
-def called(facts: Facts, training: str) -> str:
-    """The model's outputs as an expression, in float32 also where the file's model gives others."""
+def called(facts: ScriptFacts, training: str) -> str:
+    """Return the model's outputs as an expression.
+
+    They are float32 even where the file's model returns another type.
+    """
     return f"outputs_of(x, training={training})" if facts.from_file else f"model(x, training={training})"
 
 
-def unwrapping(facts: Facts) -> str:
-    """The function that gets at the outputs of a model of which nothing is known here; empty for the others."""
+def unwrapping(facts: ScriptFacts) -> str:
+    """Return the function that extracts the outputs of a model.
+
+    It is empty unless nothing is known here about the model.
+    """
     return _OUTPUTS_OF if facts.from_file else ""

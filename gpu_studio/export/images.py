@@ -1,4 +1,4 @@
-"""How a script reads a folder of images: the same numbers as a run's, without GPU Studio."""
+"""How a script reads a folder of images: it gets the same numbers as a run, without GPU Studio."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from gpu_studio.export.filling import fill
 from gpu_studio.export.layout import call
 from gpu_studio.export.literals import literal
-from gpu_studio.image_folders import SUFFIXES, Layout
+from gpu_studio.plan.image_folders import SUFFIXES, Layout
 
 _HEAD = '''\
 # Where the images are; on another machine, say where they are there.
@@ -21,7 +21,7 @@ def read_image(path):
     image = tf.io.decode_image(tf.io.read_file(path), expand_animations=False)
     image = tf.ensure_shape(image, [None, None, None])
     image = tf.image.resize(image, SIZE, antialias=True)
-    # Grey images have one channel, or two with what is transparent; colours then four.
+    # Grey images have one channel, or two with alpha; colour images have three or four.
     colours = tf.where(tf.shape(image)[2] < 3, [0, 0, 0], [0, 1, 2])
     image = tf.gather(image, colours, axis=2)
     $grey
@@ -52,7 +52,10 @@ $further"""
 
 
 def image_folder(layout: Layout, shape: tuple[int, ...]) -> tuple[str, str]:
-    """What stands before `load_data`, and the lines in it; a sample has this shape (height, width, channels)."""
+    """Return the lines before `load_data`, and the lines in it.
+
+    A sample has this shape (height, width, channels).
+    """
     height, width, channels = shape
     places = [("IMAGES", layout.train), ("VALIDATION_IMAGES", layout.validation), ("TEST_IMAGES", layout.test)]
     head = fill(

@@ -1,6 +1,7 @@
-"""Keras' classes by the names that a plan has for them, and what each wants to see of targets and outputs.
+"""Keras' classes by their names in a plan, and how each takes targets and outputs.
 
-The trainer finds the classes by looking into Keras, which is not here; the tests hold the two against each other.
+The trainer finds the classes by inspecting Keras, which is not available here; the tests compare
+the two.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ OPTIMIZER_CLASSES: Mapping[str, str] = {
 class Fitting:
     """A loss or metric: its class in Keras, and how it is fed.
 
-    It wants `one_hot` labels instead of class ids, `probabilities` instead of scores; it takes `from_logits`;
-    a metric may be `lazy`, which is to make its variables when it first sees an output.
+    It wants `one_hot` labels instead of class ids, `probabilities` instead of scores; it takes
+    `from_logits`; a `lazy` metric must create its variables when it first sees an output.
     """
 
     cls: str

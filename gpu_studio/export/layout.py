@@ -1,4 +1,4 @@
-"""Calls and lists broken into lines as `ruff format` breaks them, so that a script needs no formatter."""
+"""Break calls and lists into lines as `ruff format` does, so that a script needs no formatter."""
 
 from __future__ import annotations
 
@@ -13,20 +13,26 @@ from gpu_studio.export.literals import literal
 WIDTH = 88
 """Columns of a line: what `ruff format` allows where nothing is configured."""
 _STEP = 4
-# Lines of comment that belong together: none is empty, and none is indented as an example is.
+# Comment lines that form a paragraph: none is empty, and none is indented as examples are.
 _COMMENT = re.compile(r"^(?P<indent> *)# (?! ).*(?:\n(?P=indent)# (?! ).*)*", re.MULTILINE)
 
 
 def call(before: str, function: str, arguments: Sequence[str], *, after: str = "", indent: int = 0) -> str:
-    """`before` + `function(arguments)` + `after`, in as few lines as fit when the first is indented by `indent`.
+    """Return `before` + `function(arguments)` + `after` in as few lines as fit.
 
-    The lines are not indented themselves: that is for whoever puts them in their place.
+    The first line is assumed to be indented by `indent`. The returned lines are not indented: that
+    is left to the caller.
     """
     together = ", ".join(arguments)
     first, last = f"{before}{function}({together})(", after.removeprefix("(")
     if after and "\n" not in first and width(first + last) + indent > WIDTH >= width(first) + indent:
         return f"{first}\n{indented(last.removesuffix(')'), _STEP)}\n)"
     return _broken(f"{before}{function}(", together, arguments, f"){after}", indent, together_too=True)
+
+
+def definition(function: str, parameters: Sequence[str]) -> str:
+    """Return the first line or lines of a function."""
+    return _broken(f"def {function}(", ", ".join(parameters), parameters, "):", 0, together_too=True)
 
 
 def listing(before: str, items: Sequence[str], *, after: str = "", indent: int = 0) -> str:
@@ -40,7 +46,7 @@ def options(given: Mapping[str, Any]) -> list[str]:
 
 
 def indented(text: str, columns: int) -> str:
-    """`text` with each line that is not empty moved to the right."""
+    """Return `text` with each non-empty line indented."""
     return "\n".join(" " * columns + line if line else line for line in text.split("\n"))
 
 
@@ -54,7 +60,7 @@ def _broken(opening: str, together: str, items: Sequence[str], closing: str, ind
 
 
 def width(text: str) -> int:
-    """The columns that a text takes in a terminal."""
+    """Return the columns that a text takes in a terminal."""
     return sum(map(_columns, text))
 
 
@@ -65,12 +71,12 @@ def _columns(character: str) -> int:
 
 
 def sentences(lines: Iterable[str]) -> str:
-    """Lines as a comment."""
+    """Return lines as a comment."""
     return "\n".join(f"# {line}" if line else "#" for line in lines)
 
 
 def with_comments_wrapped(script: str) -> str:
-    """The script with the words of too long comments moved to the next line."""
+    """Return the script with comments that are too long wrapped."""
     return _COMMENT.sub(_wrapped, script)
 
 

@@ -1,4 +1,7 @@
-"""Values of a plan as Python source: whatever a value holds, it stays a value and never becomes code."""
+"""Values of a plan as Python source.
+
+Whatever a value holds, it stays a value and never becomes code.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ def literal(value: Any) -> str:
 
 
 def comment(text: str) -> str:
-    """`text` as the rest of a line of comment: what would end the line, or cannot be seen, stands as an escape."""
+    """Return `text` as the rest of a comment line.
+
+    Line ends and invisible characters are escaped.
+    """
     return "".join(each if each.isprintable() else _escape(each) for each in text)
 
 

@@ -2,72 +2,164 @@
 
 from __future__ import annotations
 
-from gpu_studio.export.facts import Facts
+from gpu_studio.export.builders import builder_source
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.filling import fill
+from gpu_studio.export.layout import call, listing
 from gpu_studio.export.literals import literal
-from gpu_studio.export.models import convolutional, dense, residual, transformer
-from gpu_studio.export.models.piece import Piece
-from gpu_studio.export.own_model import own_model
+from gpu_studio.export.own_code import options_of, place_of
+from gpu_studio.plan.references import Reference, reference
+
+_LOAD = """\
+$file
+
+
+def build_model():
+    \"\"\"The model as it was saved; Keras refuses layers with code of their own.\"\"\"
+    keras.utils.set_random_seed(SEED)
+    return keras.saving.load_model(MODEL_FILE, compile=False, safe_mode=True)
+
+
+"""
+
+_CALL = """\
+$file
+MODEL_OPTIONS = $options
+
+
+def build_model($parameters):
+    \"\"\"What the function returns, as a model with one input and one output.\"\"\"
+    keras.utils.set_random_seed(SEED)
+    offered = {
+        "input_shape": $shape,
+        "outputs": $outputs,
+        "classes": $classes,
+        "seed": SEED,
+    }
+    model = call_own(MODEL_FILE, $function, MODEL_OPTIONS, offered)
+    # The loop below calls the model and nothing else of it.
+    for name in ("train_step", "test_step", "compute_loss"):
+        if getattr(type(model), name) is not getattr(keras.Model, name):
+            raise SystemExit(f"The model has a {name} of its own, never called here.")
+    if isinstance(model, keras.Sequential) and not model.built:
+        model.build((None, *offered["input_shape"]))
+    if not hasattr(model, "inputs"):
+        # Called on numbers first, so that its layers make their weights.
+        model(np.zeros((1, *offered["input_shape"]), "$dtype"))
+        inputs = keras.Input(offered["input_shape"], dtype="$dtype", name="inputs")
+        model = keras.Model(inputs, model(inputs), name=model.name)
+    return model
+
+
+"""
+
+_ENDS = """\
+def ends_in_logits(model):
+    \"\"\"Whether the outputs are plain scores: no softmax or sigmoid made them.\"\"\"
+    last = model.outputs[0]._keras_history.operation
+    activation = getattr(getattr(last, "activation", None), "__name__", "")
+    kind = type(last).__name__
+    if kind in ("Softmax", "Sigmoid") or activation in ("softmax", "sigmoid"):
+        return False
+    # The last layer may pass on or mix the result of a softmax: the outputs decide.
+    samples = np.ones((model.input_shape[0] or 8, *model.input_shape[1:]), "$dtype")
+    with keras.StatelessScope():  # it leaves the model as it is
+        (outputs,) = keras.tree.flatten(model(samples, training=False))
+    outputs = np.asarray(keras.ops.cast(outputs, "float32"))
+    return bool((outputs < 0).any() or abs(outputs.sum(axis=-1) - 1).max() > 0.01)
+"""
+
+
+def own_model(facts: ScriptFacts) -> str:
+    """The functions `build_model` and `ends_in_logits`. Raises ExportError."""
+    named = reference(facts.plan.model.python or "")
+    made = _called(facts, named) if named else _loaded(facts)
+    return made + fill(_ENDS, dtype=_dtype(facts))
+
+
+def _loaded(facts: ScriptFacts) -> str:
+    return fill(_LOAD, file=place_of("MODEL_FILE", "model.file", str(facts.plan.model.file), facts, "model"))
+
+
+def _called(facts: ScriptFacts, named: Reference) -> str:
+    return fill(
+        _CALL,
+        file=place_of("MODEL_FILE", "model.python", named.file, facts, "function is that makes the model"),
+        options=options_of("model.options", facts.plan.model.options),
+        parameters="classes" if facts.outputs == "classes" else "",
+        function=literal(named.function),
+        shape=literal(facts.source.shape),
+        outputs=facts.outputs,
+        classes=facts.outputs if facts.source.task == "classes" else "None",
+        dtype=_dtype(facts),
+    )
+
+
+def _dtype(facts: ScriptFacts) -> str:
+    return "int32" if facts.source.tokens else "float32"
+
 
 _BUILD = """\
-$before
+$builder
+
+
 def build_model($parameters):
-    \"\"\"$words\"\"\"
-    # Layers draw their initial weights from this seed, in the order of these lines.
+    \"\"\"The model from its inputs to its outputs.\"\"\"
+    # Initial weights are drawn from this seed, in the order in which layers are made.
     keras.utils.set_random_seed(SEED)
     inputs = keras.Input($shape, name="inputs"$dtype)
-$layers
+    $called
     # One number for $what$in_float.
     outputs = keras.layers.Dense($outputs$float, name="outputs")(x)
     return keras.Model(inputs, outputs, name=$name)
 """
 
-_PIECES = {
-    "mlp": dense.mlp,
-    "linear": dense.linear,
-    "cnn": convolutional.cnn,
-    "lenet": convolutional.lenet,
-    "cifar_cnn": convolutional.cifar_cnn,
-    "resnet20": residual.resnet20,
-    "transformer": transformer.transformer,
-}
 
-
-def model(facts: Facts) -> str:
-    """The function `build_model`, and before it what it is made of."""
+def model(facts: ScriptFacts) -> str:
+    """Return the function `build_model`, with the builder that it calls before it."""
     if facts.from_file:
         return own_model(facts)
-    piece = piece_of(facts)
+    name = str(facts.plan.model.name)
     classes = facts.source.task == "classes"
     mixed = facts.plan.training.mixed_precision
     return fill(
         _BUILD,
-        before=piece.before.rstrip("\n") + "\n\n" if piece.before else "",
+        builder=builder_source(name).rstrip("\n"),
         parameters=", ".join(parameters(facts)),
-        words=piece.words,
         shape=literal(facts.source.shape),
         dtype=', dtype="int32"' if facts.source.tokens else "",
-        layers=piece.layers,
+        called=call("x = ", name, ["inputs", *_arguments(facts)], indent=4),
         what="each class: its score (logit)" if classes else "the value",
         in_float=", in float32 for the loss to be exact" if mixed else "",
         outputs=facts.outputs,
         float=', dtype="float32"' if mixed else "",
-        name=literal(facts.plan.model.name),
+        name=literal(name),
     )
 
 
-def piece_of(facts: Facts) -> Piece:
-    """What makes a built-in model the one that it is."""
-    return _PIECES[str(facts.plan.model.name)](facts)
+def _arguments(facts: ScriptFacts) -> list[str]:
+    """Return the builder's options as keyword arguments.
+
+    A long list has one number per line.
+    """
+    counted = "tokens" if counts_tokens(facts) else None
+    return [
+        f"{key}={counted}"
+        if key == "vocabulary" and counted
+        else listing(f"{key}=", list(map(literal, value)), indent=9)
+        if isinstance(value, list | tuple)
+        else f"{key}={literal(value)}"
+        for key, value in facts.model_arguments.items()
+    ]
 
 
-def parameters(facts: Facts) -> list[str]:
-    """What `build_model` must be told, because only the data tell it."""
+def parameters(facts: ScriptFacts) -> list[str]:
+    """Return the parameters of `build_model`, which only the data determine."""
     if facts.plan.model.file is not None:
         return []
     return (["classes"] if facts.outputs == "classes" else []) + (["tokens"] if counts_tokens(facts) else [])
 
 
-def counts_tokens(facts: Facts) -> bool:
-    """Whether the vocabulary is as large as the data show."""
-    return not facts.from_file and facts.source.tokens and not facts.model_options.get("vocabulary")
+def counts_tokens(facts: ScriptFacts) -> bool:
+    """Return whether the data determine the size of the vocabulary."""
+    return not facts.from_file and facts.source.tokens and facts.model_arguments.get("vocabulary") == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from gpu_studio.export.facts import Facts
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.filling import fill
 from gpu_studio.export.keras_classes import LOSS_CLASSES, METRIC_CLASSES, Fitting
 from gpu_studio.export.layout import call, listing, options
@@ -16,7 +16,7 @@ from gpu_studio.plan.keras_options import is_of_class_1, takes_class
 
 _LOSS = """\
 def make_loss($parameters):
-    \"\"\"The loss, one number a sample: `reduction=None` leaves the mean to the step.$logits\"\"\"
+    \"\"\"The loss, one number per sample: `reduction=None` leaves the mean to the step.$logits\"\"\"
     $make
 """
 
@@ -57,7 +57,7 @@ for metric in metrics:
     metric.update_state(y, outputs, sample_weight=weight)"""
 
 
-def loss(facts: Facts) -> str:
+def loss(facts: ScriptFacts) -> str:
     """The function `make_loss`."""
     chosen = facts.plan.training.loss
     names = LOSSES_OF[facts.source.task]
@@ -80,8 +80,8 @@ def loss(facts: Facts) -> str:
     )
 
 
-def metrics(facts: Facts) -> str:
-    """The function `make_metrics`; empty for a plan without metrics."""
+def metrics(facts: ScriptFacts) -> str:
+    """Return the function `make_metrics`; empty for a plan without metrics."""
     chosen = facts.plan.training.metrics
     if not chosen:
         return ""
@@ -97,12 +97,12 @@ def metrics(facts: Facts) -> str:
     )
 
 
-def metric_name(facts: Facts, metric: Named) -> str:
-    """The plan's full name for a metric."""
+def metric_name(facts: ScriptFacts, metric: Named) -> str:
+    """Return the plan's full name for a metric."""
     return AUTO_METRICS[facts.source.task] if metric.name == "auto" else str(keras_name(metric.name, METRICS))
 
 
-def _metric(facts: Facts, name: str, given: Mapping[str, Any]) -> str:
+def _metric(facts: ScriptFacts, name: str, given: Mapping[str, Any]) -> str:
     fitting = METRIC_CLASSES[name]
     averaged = {"average": "macro"} if fitting.cls in ("F1Score", "FBetaScore") else {}
     arguments = _with_logits(facts, fitting, {**averaged, **given})
@@ -111,24 +111,24 @@ def _metric(facts: Facts, name: str, given: Mapping[str, Any]) -> str:
     return call("", f"keras.metrics.{fitting.cls}", [*arguments, f"name={literal(result_name(name))}"], indent=8)
 
 
-def _with_logits(facts: Facts, fitting: Fitting, given: Mapping[str, Any]) -> list[str]:
+def _with_logits(facts: ScriptFacts, fitting: Fitting, given: Mapping[str, Any]) -> list[str]:
     if fitting.takes_logits and "from_logits" not in given:
         return [f"from_logits={facts.logits}", *options(given)]
     return options(given)
 
 
-def _labels(facts: Facts, fitting: Fitting) -> str:
+def _labels(facts: ScriptFacts, fitting: Fitting) -> str:
     return f"keras.ops.one_hot(y, {facts.outputs})" if fitting.one_hot else "y"
 
 
-def _predictions(facts: Facts, fitting: Fitting) -> str:
+def _predictions(facts: ScriptFacts, fitting: Fitting) -> str:
     if not fitting.probabilities:
         return "outputs"
     return "keras.ops.softmax(outputs) if logits else outputs" if facts.from_file else "keras.ops.softmax(outputs)"
 
 
-def _one_column(facts: Facts, names: Iterable[str], chosen: Iterable[Named]) -> frozenset[int]:
-    """The places of the metrics that are shown class 1 alone of two classes."""
+def _one_column(facts: ScriptFacts, names: Iterable[str], chosen: Iterable[Named]) -> frozenset[int]:
+    """Return the places of the metrics that are given the column of class 1 of two classes."""
     if facts.source.task != "classes" or facts.source.classes not in (None, 2):
         return frozenset()
     pairs = enumerate(zip(names, chosen, strict=True))
@@ -139,7 +139,7 @@ def _one_column(facts: Facts, names: Iterable[str], chosen: Iterable[Named]) -> 
     )
 
 
-def _update(facts: Facts, fittings: list[Fitting], one_column: Collection[int]) -> str:
+def _update(facts: ScriptFacts, fittings: list[Fitting], one_column: Collection[int]) -> str:
     if not any(each.one_hot or each.probabilities for each in fittings):
         return _EACH
     lines = []
@@ -156,7 +156,7 @@ def _update(facts: Facts, fittings: list[Fitting], one_column: Collection[int]) 
     return "\n".join(lines)
 
 
-def _of_class_1(facts: Facts) -> Iterator[str]:
+def _of_class_1(facts: ScriptFacts) -> Iterator[str]:
     yield "# The AUC of two classes is that of class 1."
     if facts.source.classes is None:
         yield "column = slice(1, 2) if classes == 2 else slice(None)"
@@ -164,7 +164,7 @@ def _of_class_1(facts: Facts) -> Iterator[str]:
     yield f"of_1 = labels[:, {column}], probabilities[:, {column}]"
 
 
-def _lazy(facts: Facts, fittings: Iterable[Fitting], chosen: Iterable[Named]) -> str:
+def _lazy(facts: ScriptFacts, fittings: Iterable[Fitting], chosen: Iterable[Named]) -> str:
     pairs = list(zip(fittings, chosen, strict=True))
     late = [
         index

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_studio.export.facts import Facts
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.filling import fill
 from gpu_studio.export.keras_classes import OPTIMIZER_CLASSES
 from gpu_studio.export.layout import call, options
@@ -55,7 +55,7 @@ rate = keras.optimizers.schedules.CosineDecay(
 )"""
 
 
-def optimizer(facts: Facts) -> str:
+def optimizer(facts: ScriptFacts) -> str:
     """The function `make_optimizer`."""
     training = facts.plan.training
     name = str(keras_name(training.optimizer, OPTIMIZERS))
@@ -73,13 +73,13 @@ def optimizer(facts: Facts) -> str:
     )
 
 
-def parameters(facts: Facts) -> list[str]:
-    """What `make_optimizer` must be told of the training for its schedule."""
+def parameters(facts: ScriptFacts) -> list[str]:
+    """Return what `make_optimizer` must be given for its schedule."""
     schedule = _schedule(facts)
     return [name for name in ("steps_per_epoch", "epochs") if name in schedule.replace("every_epochs", "")]
 
 
-def _schedule(facts: Facts) -> str:
+def _schedule(facts: ScriptFacts) -> str:
     chosen = facts.plan.training.schedule
     if chosen is None or chosen.name == "constant":
         return ""

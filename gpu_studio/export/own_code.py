@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_studio.export.errors import ExportError
-from gpu_studio.export.facts import Facts
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.layout import call
 from gpu_studio.export.literals import literal
 from gpu_studio.export.paths import located
@@ -35,25 +35,25 @@ def call_own(file, name, options, offered):
 """
 
 
-def own_code(facts: Facts) -> str:
+def own_code(facts: ScriptFacts) -> str:
     """The function `call_own`; empty for a plan that names no function."""
     return _CALL if names_code(facts) else ""
 
 
-def names_code(facts: Facts) -> bool:
+def names_code(facts: ScriptFacts) -> bool:
     """Whether the plan names a function of the user's own."""
     return facts.plan.model.python is not None or facts.plan.data.python is not None
 
 
-def place_of(variable: str, field: str, file: str, facts: Facts, what: str) -> str:
-    """The line that says where a file is, the model's or the data's. Raises ExportError."""
+def place_of(variable: str, field: str, file: str, facts: ScriptFacts, what: str) -> str:
+    """Return the line that states where the model's or the data's file is. Raises ExportError."""
     line = call(f"{variable} = ", "Path", [literal(str(located(field, file, facts.base)))])
     where = what if " is " in what else f"{what} is"
     return f"# Where the {where}; on another machine, say where it is there.\n{line}"
 
 
 def options_of(field: str, options: Mapping[str, Any]) -> str:
-    """The options of a function as a literal. Raises ExportError."""
+    """Return the options of a function as a literal. Raises ExportError."""
     try:
         return literal(options)
     except TypeError as error:  # dates and times, which TOML has

@@ -1,10 +1,13 @@
-"""How a script gets the data that a function of the user's own returns: the same numbers as a run's."""
+"""How a script gets the data that a function of the user's own returns.
+
+It gets the same numbers as a run.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from gpu_studio.export.facts import Facts
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.filling import fill
 from gpu_studio.export.literals import literal
 from gpu_studio.export.own_code import options_of, place_of
@@ -38,8 +41,11 @@ arrays = own_arrays()
 $convert"""
 
 
-def own_data(facts: Facts) -> tuple[str, str]:
-    """What stands before `load_data`, and the lines in it that make `x` and `y`. Raises ExportError."""
+def own_data(facts: ScriptFacts) -> tuple[str, str]:
+    """Return the lines before `load_data`, and the lines in it. Raises ExportError.
+
+    The latter make `x` and `y`.
+    """
     named = reference(str(facts.plan.data.python))
     if named is None:
         raise AssertionError(facts.plan.data.python)  # a valid plan names one
@@ -52,7 +58,7 @@ def own_data(facts: Facts) -> tuple[str, str]:
     return head, fill(_LOAD, convert="\n".join(_converted(mine, name, facts) for mine, name, _ in facts.source.headers))
 
 
-def _converted(mine: str, name: str, facts: Facts) -> str:
+def _converted(mine: str, name: str, facts: ScriptFacts) -> str:
     array = f"np.asarray(arrays[{literal(name)}])"
     if mine == "groups":
         return f"groups = {array}.reshape(-1)"
@@ -64,6 +70,6 @@ def _converted(mine: str, name: str, facts: Facts) -> str:
     shape, numbers = facts.source.headers[0][2]
     if numbers != np.uint8:
         return f"{mine} = {array}.astype(np.float32)"
-    # Grey pictures may come without the axis for their one channel.
+    # Grey pictures may lack the axis for their one channel.
     axis = f".reshape(-1, {', '.join(map(str, shape[1:]))})" if shape[-1] == 1 else ""
     return f"{mine} = {array}{axis}.astype(np.float32) / 255"

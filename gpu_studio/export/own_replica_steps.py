@@ -1,11 +1,12 @@
-"""The compiled steps over several replicas of a model of the user's own, whose layers may do whatever Keras lets them.
+"""The compiled steps of a user's model over several replicas.
 
-As `trainer.program` and `trainer.layer_state` do it: whoever changes the one changes the other.
+Its layers may do whatever Keras allows. The steps match `trainer.program` and
+`trainer.layer_state`: whoever changes one must change the other.
 """
 
 from __future__ import annotations
 
-from gpu_studio.export.facts import Facts
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.filling import fill
 from gpu_studio.export.forward import scaling
 from gpu_studio.export.random_state import SHARE, drawn_in_replica
@@ -43,7 +44,7 @@ def penalty_of(model, assigned, share):
 
 
 def start_of(variable):
-    \"\"\"What changes are counted from: the value, or 0 if it is infinite.
+    \"\"\"The value that changes are counted from; 0 if it is infinite.
 
     As a layer's greatest value so far is, before it has seen any.
     \"\"\"
@@ -114,17 +115,13 @@ def train_replica(x, y, weight, step):
         $scaled
     gradients = tape.gradient($target, model.trainable_variables)
     $sum
-    # Before the update, which changes what the layers leave.
+    # Before the update, which changes the state that the layers leave.
     context.merge_call(write, args=(model, changes))
     optimizer.apply(gradients, model.trainable_variables)
     context.merge_call(constrain, args=(constraints,))
     return loss$outputs
 
-@tf.function(reduce_retracing=True)
-def train_step(x, y, weight, step):
-    losses$outputs = strategy.run(train_replica, args=(x, y, weight, step))
-    $count
-    return strategy.reduce("SUM", losses, axis=None)"""
+$step"""
 
 _SUM = 'gradients = context.all_reduce("SUM", gradients)'
 
@@ -135,35 +132,47 @@ def evaluate_replica(x, y, weight, step):
     context.merge_call(write, args=(model, changes))
     return loss$outputs
 
+$step"""
+
+_STEP = """\
 @tf.function(reduce_retracing=True)
-def evaluate_step(x, y, weight, step):
-    losses$outputs = strategy.run(evaluate_replica, args=(x, y, weight, step))
+def $name(x, y, weight, step):
+    losses$outputs = strategy.run($replica, args=(x, y, weight, step))
     $count
     return strategy.reduce("SUM", losses, axis=None)"""
 
 
-def helpers(facts: Facts) -> str:
-    """What stands before `make_steps`; empty for other plans than these steps are for."""
+def helpers(facts: ScriptFacts) -> str:
+    """Return the lines before `make_steps`; empty for plans that need other steps."""
     return f"{_HELPERS}\n" if facts.from_file and facts.several else ""
 
 
-def constraints(facts: Facts) -> str:
-    """The lines that take the constraints from the weights; empty for other plans than these steps are for."""
+def constraints(facts: ScriptFacts) -> str:
+    """Return the lines that remove the constraints from the weights.
+
+    Empty for plans that need other steps.
+    """
     return _TAKEN_OFF if facts.from_file and facts.several else ""
 
 
-def train(facts: Facts) -> str:
+def train(facts: ScriptFacts) -> str:
     """The functions `judged`, `train_replica` and `train_step`."""
     return fill(
         _TRAIN,
         share=SHARE,
         random=drawn_in_replica(facts),
         sum=_SUM if facts.sums_first else "",
+        step=_step(facts, "train"),
+        outputs=counted(facts)["outputs"],
         **scaling(facts),
-        **counted(facts),
     )
 
 
-def evaluate(facts: Facts) -> str:
+def evaluate(facts: ScriptFacts) -> str:
     """The functions `evaluate_replica` and `evaluate_step`."""
-    return fill(_EVALUATE, **counted(facts))
+    return fill(_EVALUATE, step=_step(facts, "evaluate"), outputs=counted(facts)["outputs"])
+
+
+def _step(facts: ScriptFacts, way: str) -> str:
+    """Return the compiled function that runs the given function on all replicas."""
+    return fill(_STEP, name=f"{way}_step", replica=f"{way}_replica", **counted(facts))

@@ -1,8 +1,11 @@
-"""The parts of a script that go through a split: its batches shared out, its results read, a split evaluated."""
+"""The parts of a script that go through a split.
+
+They share out its batches, read its results and evaluate a split.
+"""
 
 from __future__ import annotations
 
-from gpu_studio.export.facts import Facts
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.filling import fill
 from gpu_studio.export.layout import call
 from gpu_studio.export.steps import evaluates
@@ -71,7 +74,7 @@ def evaluate($parameters):
 _LOOP = "for x, y in batches(split, batch_size, in_order):"
 
 _NUMBERED = """\
-# Layers may draw random numbers here too. Steps counted down from -1 are none of training.
+# Layers may draw random numbers here too: steps count down from -1, training's from 0.
 for number, (x, y) in enumerate(batches(split, batch_size, in_order)):
     step = tf.constant(-1 - number, tf.int64)"""
 
@@ -83,28 +86,31 @@ def show(title, results):
 """
 
 
-def passes(facts: Facts) -> str:
-    """The functions `share_out` or `cut`, `results_of`, `evaluate` and `show`, as far as they are needed."""
+def passes(facts: ScriptFacts) -> str:
+    """Return the functions `share_out` or `cut`, `results_of`, `evaluate` and `show`.
+
+    Functions that the script does not need are left out.
+    """
     shared = _SHARE_OUT if facts.several else _CUT if facts.micro_batches > 1 else ""
     evaluate = f"{_evaluate(facts)}\n\n" if evaluates(facts) else ""
     return f"{shared}{_results(facts)}\n\n{evaluate}{_SHOW}"
 
 
-def batch(facts: Facts) -> str:
-    """The arguments of a step: a batch, or what the replicas get of it."""
+def batch(facts: ScriptFacts) -> str:
+    """Return the arguments of a step: a batch, or what the replicas get of it."""
     return "*share_out(strategy, x, y)" if facts.several else "x, y"
 
 
-def evaluated(facts: Facts, split: str, target: str, indent: int) -> str:
-    """The line that evaluates a split."""
+def evaluated(facts: ScriptFacts, split: str, target: str, indent: int) -> str:
+    """Return the line that evaluates a split."""
     return call(f"{target} = ", "evaluate", [*_given(facts), split, "batch_size"], indent=indent)
 
 
-def _results(facts: Facts) -> str:
+def _results(facts: ScriptFacts) -> str:
     return fill(_RESULTS, metrics=_READ_METRICS if facts.plan.training.metrics else "", **words(facts))
 
 
-def _evaluate(facts: Facts) -> str:
+def _evaluate(facts: ScriptFacts) -> str:
     parameters = ", ".join([*_given(facts), "split", "batch_size"])
     numbered = facts.numbers_evaluation
     return fill(
@@ -116,13 +122,13 @@ def _evaluate(facts: Facts) -> str:
     )
 
 
-def _given(facts: Facts) -> list[str]:
+def _given(facts: ScriptFacts) -> list[str]:
     metrics = ["metrics"] if facts.plan.training.metrics else []
     strategy = ["strategy"] if facts.several else []
     return ["evaluate_step", *metrics, *strategy]
 
 
-def words(facts: Facts) -> dict[str, str]:
-    """What is said of the metrics wherever results are: nothing, if there are none."""
+def words(facts: ScriptFacts) -> dict[str, str]:
+    """Return what is said about the metrics wherever results are; empty if there are none."""
     there = bool(facts.plan.training.metrics)
     return {"with_metrics": ", metrics" if there else "", "and_metrics": " and the metrics" if there else ""}

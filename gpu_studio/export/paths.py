@@ -1,4 +1,4 @@
-"""Where the files are that a plan names."""
+"""Find the files that a plan names."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from gpu_studio.export.errors import ExportError
 
 
 def located(field: str, name: str, base: Path) -> Path:
-    """The path that the plan's `field` means by `name`, from the folder `base` on. Raises ExportError."""
+    """Return the path that the plan's `field` means by `name`, relative to `base`.
+
+    Raises ExportError.
+    """
     try:
         return (base / Path(name).expanduser()).absolute()
-    except RuntimeError as error:  # "~somebody", who has no home here
+    except RuntimeError as error:  # "~somebody" without a home here
         raise ExportError(f"{field} is {name}, and there is no such home folder: write the whole path.") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_studio.export.facts import Facts
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.filling import fill
 from gpu_studio.export.forward import scaling
 
@@ -74,7 +74,7 @@ _GIVES = "A scope gives the layers their random states."
 _CATCHES = "A scope catches what layers change: every micro-batch starts from the same statistics."
 
 
-def train(facts: Facts) -> str:
+def train(facts: ScriptFacts) -> str:
     """The function `train_step`."""
     parts = facts.micro_batches > 1
     writes = parts and facts.keeps_statistics
@@ -94,12 +94,12 @@ def train(facts: Facts) -> str:
     )
 
 
-def evaluate(facts: Facts) -> str:
+def evaluate(facts: ScriptFacts) -> str:
     """The function `evaluate_step`."""
     return fill(_EVALUATE, count="update_metrics(y, outputs)" if facts.plan.training.metrics else "")
 
 
-def _random(facts: Facts) -> str:
+def _random(facts: ScriptFacts) -> str:
     if not facts.draws:
         return ""
     made, source = "(state, tf.stack([seed, draw]))", "for state, seed in zip(states, seeds)"
@@ -109,7 +109,7 @@ def _random(facts: Facts) -> str:
     return fill(_RANDOM, and_part=" and the micro-batch", draw="(step * MICRO_BATCHES + number)", drawn=drawn)
 
 
-def _forward(facts: Facts) -> str:
+def _forward(facts: ScriptFacts) -> str:
     if not facts.catches:
         return "outputs = model(x, training=True)"
     return fill(

@@ -1,8 +1,8 @@
-"""The random numbers of dropout: the same in every step of every run, whoever computes it."""
+"""The random numbers of dropout: the same in every step of every run, on any device."""
 
 from __future__ import annotations
 
-from gpu_studio.export.facts import Facts
+from gpu_studio.export.facts import ScriptFacts
 
 _STATES = """\
 # Layers that draw random numbers keep their state in variables of their own.
@@ -10,7 +10,7 @@ states = [each for each in model.variables if each.name == "seed_generator_state
 seeds = [int(np.asarray(state)[0]) for state in states]"""
 
 _SHARED = """\
-# Whoever draws without a seed uses a state that Keras keeps under no public name.
+# Layers without a seed draw from a state that Keras keeps under no public name.
 shared = keras.src.random.seed_generator.global_seed_generator()
 states, seeds = [*states, shared.state], [*seeds, SEED]"""
 
@@ -33,18 +33,24 @@ for state, seed in zip(states, seeds):
     state.assign(tf.stack([seed, step * 4096]))"""
 
 
-def state_names(facts: Facts) -> str:
-    """The lines that find the random states of the model; empty if nothing draws."""
+def state_names(facts: ScriptFacts) -> str:
+    """Return the lines that find the random states of the model; empty if nothing draws."""
     if not facts.draws:
         return ""
     return f"{_STATES}\n{_SHARED}" if facts.from_file else _STATES
 
 
-def drawn_in_replica(facts: Facts) -> str:
-    """The lines at the beginning of a replica's step that give the random states; empty if nothing draws."""
+def drawn_in_replica(facts: ScriptFacts) -> str:
+    """Return the lines that give the random states at the beginning of a replica's step.
+
+    Empty if nothing draws.
+    """
     return _IN_REPLICA if facts.draws else ""
 
 
-def reseeding(facts: Facts) -> str:
-    """The lines at the beginning of a step that set the random states, where there is one replica."""
+def reseeding(facts: ScriptFacts) -> str:
+    """Return the lines that set the random states at the beginning of a step.
+
+    They serve plans with one replica.
+    """
     return _RESEED if facts.draws else ""

@@ -1,4 +1,4 @@
-"""What a script cannot do, said before one is written."""
+"""Refuse what a script cannot do, before one is written."""
 
 from __future__ import annotations
 
@@ -9,30 +9,28 @@ from typing import Any
 
 from gpu_studio.export.errors import ExportError
 from gpu_studio.export.keras_classes import METRIC_CLASSES
-from gpu_studio.plan import Machine, Placed, Plan, replicas, validate
+from gpu_studio.export.strategies import WRITTEN, written_as
+from gpu_studio.plan import Machine, Plan, replicas, validate
 from gpu_studio.plan.catalogue import OPTIMIZERS
 from gpu_studio.plan.keras_names import METRICS, keras_name
 from gpu_studio.plan.problems import PlanError, shown
-from gpu_studio.plan.rules.distribution_rules import SPREADING
-
-STRATEGIES = ("none", "one_device", "mirrored", "central_storage", "placed")
-"""The strategies that a script can be written for."""
+from gpu_studio.plan.replication import ONE_REPLICA_OPTIONS
+from gpu_studio.plan.strategies import strategy_of
 
 _FIXED = ("name", "dtype", "reduction", "learning_rate")
-_ONE_REPLICA = ("gradient_accumulation_steps", "ema_overwrite_frequency")
 
 
 def check(plan: Plan, machine: Machine | None) -> None:
-    """Raises ExportError, in words, for a plan that is not valid or that no script can carry out."""
-    if plan.distribution.strategy not in STRATEGIES:
+    """Raises ExportError, in words, for a plan that is invalid or that no script can carry out."""
+    if plan.distribution.strategy not in WRITTEN:
         raise ExportError(
             f"The strategy {shown(plan.distribution.strategy)} cannot be written as a script of its own. "
-            f"Choose one of {', '.join(STRATEGIES)}."
+            f"Choose one of {', '.join(WRITTEN)}."
         )
-    # Not against the machine: a plan may be meant for another one, which is why it is exported.
+    # Not against this machine: a plan may be exported because it is meant for another one.
     if problems := validate(plan):
         raise ExportError(str(PlanError(problems, f"The plan {shown(plan.name)}")))
-    for reason in [*_options(plan), *_replicas(plan, machine), *_placed(plan), *_warm_up(plan)]:
+    for reason in [*_options(plan), *_replicas(plan, machine), *written_as(plan).refusals(plan), *_warm_up(plan)]:
         raise ExportError(reason)
 
 
@@ -62,45 +60,24 @@ def _names(field: str, given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _replicas(plan: Plan, machine: Machine | None) -> Iterator[str]:
-    """Keras 3 puts these into a conditional that changes variables in each replica, which tf.distribute forbids."""
-    chosen = plan.distribution
-    if chosen.strategy not in SPREADING or (machine and len(replicas(plan, machine)) < 2):
+    """Refuse options that no strategy of several replicas can carry out.
+
+    Keras 3 puts them into a conditional that changes variables in each replica, which tf.distribute
+    forbids.
+    """
+    if not strategy_of(plan).replicates or (machine and len(replicas(plan, machine)) < 2):
         return
-    for option in _ONE_REPLICA:
+    for option in ONE_REPLICA_OPTIONS:
         if plan.training.options.get(option):
             yield (
                 f"Keras cannot carry out training.options.{option} on several replicas. "
                 'Leave it out, or set distribution.strategy = "none".'
             )
-    if chosen.strategy == "central_storage" and keras_name(plan.training.optimizer, OPTIMIZERS) in ("nadam", "muon"):
+    if keras_name(plan.training.optimizer, OPTIMIZERS) in strategy_of(plan).refused_optimizers:
         yield (
-            f"Keras cannot carry out the optimizer {plan.training.optimizer} under central_storage. "
+            f"Keras cannot carry out the optimizer {plan.training.optimizer} under {plan.distribution.strategy}. "
             'Choose another, or set distribution.strategy = "mirrored".'
         )
-
-
-def _placed(plan: Plan) -> Iterator[str]:
-    """What a script would need much of the trainer for, to do it as a run does."""
-    if plan.distribution.strategy != "placed":
-        return
-    placed = plan.distribution.placed or Placed()
-    if plan.model.name is None:
-        yield (
-            "A script cannot place the layers of a model from a file, which only Keras knows. "
-            "Choose a built-in model, or another strategy."
-        )
-    if not placed.layers:
-        yield 'No layer is placed. Name some in distribution.placed.layers, or set distribution.strategy = "none".'
-    for name, devices in placed.layers.items():
-        if len(devices) > 1:
-            yield (
-                f"The layer {shown(name)} is split over {', '.join(devices)}, and scripts keep layers whole. "
-                f"Give it one device in distribution.placed.layers, such as {devices[0]}."
-            )
-    if placed.recompute:
-        yield "Scripts keep all activations, and compute none again. Leave distribution.placed.recompute out."
-    if keras_name(plan.training.optimizer, OPTIMIZERS) == "adafactor":
-        yield "Keras puts all that adafactor keeps on the first device. Choose another training.optimizer."
 
 
 def _warm_up(plan: Plan) -> Iterator[str]:
@@ -110,6 +87,9 @@ def _warm_up(plan: Plan) -> Iterator[str]:
 
 
 def _is_name(key: str) -> bool:
-    """Whether Python takes `key` as that very name: it reads some letters as others (PEP 3131, NFKC)."""
+    """Return whether Python takes `key` as that very name.
+
+    It normalises some letters to others (PEP 3131, NFKC).
+    """
     reserved = keyword.iskeyword(key) or key == "__debug__"
     return key.isidentifier() and not reserved and unicodedata.normalize("NFKC", key) == key

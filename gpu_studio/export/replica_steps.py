@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_studio.export.facts import Facts
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.filling import fill
 from gpu_studio.export.forward import scaling
 from gpu_studio.export.random_state import drawn_in_replica
@@ -45,7 +45,7 @@ def evaluate_step(x, y, weight):
 _COUNT = """\
 def count_in(y, outputs, weight):
     # The metrics are ordinary variables, outside of the strategy: they count alike
-    # under each. They are shown what all replicas saw, but for what weighs nothing.
+    # under each. They see what all replicas saw, except samples that weigh nothing.
     seen = map(strategy.experimental_local_results, (y, outputs, weight))
     for each_y, each_outputs, each_weight in zip(*seen):
         update_metrics(each_y, each_outputs, tf.cast(each_weight > 0, tf.float32))
@@ -84,7 +84,7 @@ for number, values in caught.items():
     model.non_trainable_weights[int(number)].assign(mean)"""
 
 
-def train(facts: Facts) -> str:
+def train(facts: ScriptFacts) -> str:
     """The functions `train_replica` and `train_step`."""
     keeps = ", caught" if facts.keeps_statistics else ""
     return fill(
@@ -101,23 +101,23 @@ def train(facts: Facts) -> str:
     )
 
 
-def evaluate(facts: Facts) -> str:
+def evaluate(facts: ScriptFacts) -> str:
     """The functions `evaluate_replica` and `evaluate_step`."""
     return fill(_EVALUATE, **counted(facts))
 
 
-def counting(facts: Facts) -> str:
-    """The function `count_in`; empty for a plan without metrics."""
+def counting(facts: ScriptFacts) -> str:
+    """Return the function `count_in`; empty for a plan without metrics."""
     return _COUNT if facts.plan.training.metrics else ""
 
 
-def counted(facts: Facts) -> dict[str, str]:
-    """What a step does for the metrics: nothing, if there are none."""
+def counted(facts: ScriptFacts) -> dict[str, str]:
+    """Return what a step does for the metrics; empty if there are none."""
     there = bool(facts.plan.training.metrics)
     return {"outputs": ", outputs" if there else "", "count": "count_in(y, outputs, weight)" if there else ""}
 
 
-def _forward(facts: Facts) -> str:
+def _forward(facts: ScriptFacts) -> str:
     if not facts.draws and not facts.keeps_statistics:
         return "outputs = model(x, training=True)"
     return fill(
@@ -128,11 +128,11 @@ def _forward(facts: Facts) -> str:
     )
 
 
-def replicas(facts: Facts) -> str:
-    """The line that counts the replicas, where a step needs their number."""
+def replicas(facts: ScriptFacts) -> str:
+    """Return the line that counts the replicas, where a step needs their number."""
     return "replicas = strategy.num_replicas_in_sync" if facts.draws and facts.several else ""
 
 
-def summing(facts: Facts) -> str:
-    """The lines that keep Keras from adding up gradients, where the steps have done it."""
+def summing(facts: ScriptFacts) -> str:
+    """Return the lines that keep Keras from summing gradients that are summed already."""
     return fill(_SUM_HERE, what="clip" if facts.clips else "look for infinities in") if facts.sums_first else ""

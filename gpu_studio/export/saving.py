@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_studio.export.facts import Facts
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.filling import fill
 from gpu_studio.export.literals import literal
 from gpu_studio.export.monitors import monitored
@@ -25,32 +25,35 @@ if step % $every == 0:
     model.$save(arguments.output / "last-step$suffix")"""
 
 
-def saves(facts: Facts) -> bool:
-    """Whether anything is saved."""
+def saves(facts: ScriptFacts) -> bool:
+    """Return whether anything is saved."""
     settings = facts.plan.training.checkpoint
     return settings.every_epochs > 0 or settings.every_steps > 0
 
 
-def before(facts: Facts) -> str:
-    """What stands before the first epoch."""
+def before(facts: ScriptFacts) -> str:
+    """Return the lines before the first epoch."""
     return "best, saved = None, []" if facts.plan.training.checkpoint.every_epochs else ""
 
 
-def in_epoch(facts: Facts) -> str:
-    """What stands after each step."""
+def in_epoch(facts: ScriptFacts) -> str:
+    """Return the lines after each step."""
     every = facts.plan.training.checkpoint.every_steps
-    return fill(_EVERY_STEPS, every=str(every), **_way(facts)) if every else ""
+    return fill(_EVERY_STEPS, every=str(every), **_saving(facts)) if every else ""
 
 
-def _way(facts: Facts) -> dict[str, str]:
-    """What is saved: of a model that a function makes the weights alone, as its classes need not be Keras'."""
+def _saving(facts: ScriptFacts) -> dict[str, str]:
+    """Return what is saved.
+
+    Of a model that a function makes only the weights are saved, as its classes need not be Keras'.
+    """
     if facts.plan.model.python is not None:
         return {"save": "save_weights", "suffix": ".weights.h5"}
     return {"save": "save", "suffix": ".keras"}
 
 
-def at_end_of_epoch(facts: Facts) -> str:
-    """What stands after each epoch."""
+def at_end_of_epoch(facts: ScriptFacts) -> str:
+    """Return the lines after each epoch."""
     settings = facts.plan.training.checkpoint
     if not settings.every_epochs:
         return ""
@@ -63,6 +66,6 @@ def at_end_of_epoch(facts: Facts) -> str:
         monitor=monitor,
         key=literal(monitor),
         sign=">" if more_is_better(monitor) else "<",
-        **_way(facts),
+        **_saving(facts),
     )
     return whole if settings.every_epochs > 1 else "\n".join(line.removeprefix("    ") for line in whole.split("\n"))

@@ -1,4 +1,4 @@
-"""What is known of a plan's data before any of them is loaded."""
+"""What is known about a plan's data before any of them are loaded."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from gpu_studio.export.errors import ExportError
 from gpu_studio.export.paths import located
-from gpu_studio.image_folders import ImageFolderError, Layout, layout_of
 from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.plan import Data
 from gpu_studio.plan.catalogue import DATA, IMAGES, scale_of
+from gpu_studio.plan.image_folders import ImageFolderError, Layout, layout_of
 from gpu_studio.plan.keras_names import Task
 from gpu_studio.plan.pixels import SCALES, are_pixels, are_scaled
 from gpu_studio.plan.rules.source_rules import shape_of
@@ -25,13 +25,14 @@ Header = tuple[tuple[int, ...], np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """The data of a plan. `shape` is one sample's; `classes` is None for values, and where only the data tell.
+class ScriptData:
+    """The data of a plan.
 
-    `headers` tells of the arrays of a file what a script calls them, their names there, their shapes and types:
-    samples, targets (of the training split if the file has one, then of its further splits), and the groups where the
-    plan goes by them. `folder` says where in a folder of images the classes are. `scale` is what the plan says about
-    bytes.
+    `shape` is one sample's; `classes` is None for values, and where only the data tell. `headers`
+    states for each array of a file its name in the script, its name in the file, its shape and its
+    type: samples, targets (of the training split if the file has one, then of its further splits),
+    and the groups where the plan splits by them. `folder` says where in a folder of images the
+    classes are. `scale` is what the plan says about bytes.
     """
 
     task: Task
@@ -54,10 +55,11 @@ class Source:
         return len(shape) == 2 and np.issubdtype(dtype, np.integer) and not scaled
 
 
-def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> Source:
-    """What is known of the data; of a file its table of contents, of a folder its classes. Raises ExportError.
+def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> ScriptData:
+    """Return what is known about the data. Raises ExportError.
 
-    `seen` is what the function returned that the data come from, if they do.
+    Of a file only the table of contents is read, of a folder only its classes. `seen` is what the
+    function returned that the data come from, if they come from one.
     """
     if data.file is not None:
         return replace(_file(located("data.file", data.file, base), groups_array(data)), scale=scale_of(data))
@@ -68,10 +70,10 @@ def source_of(data: Data, base: Path, seen: DataFacts | None = None) -> Source:
     entry = DATA[str(data.name)]
     values = entry.values(data.options)
     classes = values.get("classes", entry.classes)
-    return Source(entry.task, shape_of(entry, data.options) or (), classes, entry.brings_test)
+    return ScriptData(entry.task, shape_of(entry, data.options) or (), classes, entry.brings_test)
 
 
-def _function(data: Data, seen: DataFacts | None) -> Source:
+def _function(data: Data, seen: DataFacts | None) -> ScriptData:
     if seen is None or not seen.arrays:
         raise ExportError(
             f"What {data.python} returns is known once it has run, and a script depends on it: allow the file, and try "
@@ -84,10 +86,10 @@ def _function(data: Data, seen: DataFacts | None) -> Source:
     headers = tuple((mine, name, header) for mine, name in called.items())
     task: Task = "values" if seen.task == "values" else "classes"
     tests, validates = "x_test" in called, "x_val" in called
-    return Source(task, seen.x_shape, None, tests, headers=headers, brings_validation=validates)
+    return ScriptData(task, seen.x_shape, None, tests, headers=headers, brings_validation=validates)
 
 
-def _folder(path: Path, data: Data) -> Source:
+def _folder(path: Path, data: Data) -> ScriptData:
     try:
         layout = layout_of(path)
     except (ImageFolderError, OSError) as error:
@@ -98,11 +100,11 @@ def _folder(path: Path, data: Data) -> Source:
         ) from error
     shape = shape_of(IMAGES, data.options) or ()
     validates = layout.validation is not None
-    return Source(IMAGES.task, shape, None, layout.test is not None, folder=layout, brings_validation=validates)
+    return ScriptData(IMAGES.task, shape, None, layout.test is not None, folder=layout, brings_validation=validates)
 
 
-def _file(path: Path, groups: str | None) -> Source:
-    # Opening a pipe that nobody writes to would wait for ever.
+def _file(path: Path, groups: str | None) -> ScriptData:
+    # Opening a pipe that nobody writes to would block forever.
     if not path.is_file():
         raise _unreadable(path, "there is no such file")
     try:
@@ -111,7 +113,7 @@ def _file(path: Path, groups: str | None) -> Source:
             return _with(path, {name.removesuffix(".npy"): _header(archive, name) for name in names}, groups)
     except ExportError:
         raise
-    except Exception as error:  # a damaged file makes zipfile, zlib and NumPy stumble in a dozen ways
+    except Exception as error:  # zipfile, zlib and NumPy raise a dozen kinds for a damaged file
         raise _unreadable(path, str(error)) from error
 
 
@@ -122,7 +124,7 @@ def _unreadable(path: Path, why: str) -> ExportError:
     )
 
 
-def _with(path: Path, headers: dict[str, Header], groups: str | None) -> Source:
+def _with(path: Path, headers: dict[str, Header], groups: str | None) -> ScriptData:
     if groups is not None and groups not in headers:
         raise ExportError(f"The data file {path} has no array {groups}, by which data.split is to go.")
     called = _called(headers, groups)
@@ -133,11 +135,11 @@ def _with(path: Path, headers: dict[str, Header], groups: str | None) -> Source:
     task: Task = "values" if np.issubdtype(targets, np.floating) else "classes"
     ordered = tuple((mine, name, headers[name]) for mine, name in called.items())
     seen = (*shape[1:], 1) if grey else shape[1:]
-    return Source(task, seen, None, "x_test" in called, path, ordered, brings_validation="x_val" in called)
+    return ScriptData(task, seen, None, "x_test" in called, path, ordered, brings_validation="x_val" in called)
 
 
 def _called(headers: Collection[str], groups: str | None) -> dict[str, str]:
-    """What a script calls the arrays that it needs, and what they are called in the file."""
+    """Return the script's names of the arrays that it needs, with their names in the file."""
     whole = ("x_train", "y_train") if "x_train" in headers else ("x", "y")
     called = dict(zip("xy", whole, strict=True))
     for part, pair in further_arrays(headers).items():

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gpu_studio.export import own_replica_steps, placed_steps, replica_steps
-from gpu_studio.export.facts import Facts
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.filling import fill
 from gpu_studio.export.forward import called, scaling, unwrapping
 from gpu_studio.export.random_state import reseeding, state_names
+from gpu_studio.export.strategies import written_as
 
 _STEPS = """\
 $helpers
@@ -89,7 +90,7 @@ loss += tf.cast(sum(map(tf.reduce_sum, model.losses)), tf.float32)"""
 COUNT = "update_metrics(y, outputs)"
 
 
-def steps(facts: Facts) -> str:
+def steps(facts: ScriptFacts) -> str:
     """The function `make_steps`."""
     if facts.several:
         kind = own_replica_steps if facts.from_file else replica_steps
@@ -111,25 +112,25 @@ def steps(facts: Facts) -> str:
     )
 
 
-def evaluates(facts: Facts) -> bool:
-    """Whether there is a split to evaluate."""
+def evaluates(facts: ScriptFacts) -> bool:
+    """Return whether there is a split to evaluate."""
     return facts.validates or facts.tests
 
 
-def names(facts: Facts) -> list[str]:
-    """The steps that `make_steps` returns."""
+def names(facts: ScriptFacts) -> list[str]:
+    """Return the steps that `make_steps` returns."""
     return ["train_step", "evaluate_step"] if evaluates(facts) else ["train_step"]
 
 
-def parameters(facts: Facts) -> list[str]:
-    """What `make_steps` is made from."""
-    strategy = ["strategy"] if facts.under_strategy else []
+def parameters(facts: ScriptFacts) -> list[str]:
+    """Return the parameters of `make_steps`."""
+    strategy = ["strategy"] if written_as(facts.plan).has_scope else []
     metrics = ["update_metrics"] if facts.plan.training.metrics else []
     return [*strategy, "model", "optimizer", "loss_of", *metrics]
 
 
-def _alone(facts: Facts) -> tuple[str, str]:
-    on_device = facts.plan.distribution.strategy == "one_device"
+def _alone(facts: ScriptFacts) -> tuple[str, str]:
+    on_device = written_as(facts.plan).has_scope
     outputs, count = (", outputs", COUNT) if facts.plan.training.metrics else ("", "")
     penalty = _PENALTY if facts.from_file else ""
     train = fill(

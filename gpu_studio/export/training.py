@@ -1,16 +1,70 @@
-"""The function `main` of a script: everything made, then the loop over epochs."""
+"""The function `main` of a script: it creates everything, then loops over the epochs."""
 
 from __future__ import annotations
 
-from gpu_studio.export import passes, saving, stopping
+from gpu_studio.export import passes, saving
 from gpu_studio.export import steps as compiled
 from gpu_studio.export.data import split_names
-from gpu_studio.export.facts import Facts
+from gpu_studio.export.facts import ScriptFacts
 from gpu_studio.export.filling import fill
 from gpu_studio.export.layout import call
+from gpu_studio.export.literals import literal
 from gpu_studio.export.model import counts_tokens
 from gpu_studio.export.model import parameters as model_parameters
+from gpu_studio.export.monitors import monitored
 from gpu_studio.export.optimizer import parameters as optimizer_parameters
+from gpu_studio.export.strategies import written_as
+from gpu_studio.plan.monitors import more_is_better
+
+_STOP = """\
+# Stop once $monitor has not become better for $patience.
+if record is None or $gain > $delta:
+    record, waited = $value, 0
+    $keep
+else:
+    waited += 1
+if waited >= $limit:
+    break"""
+
+_RESTORE = """\
+# Back to the weights of the best epoch.
+if best_weights is not None:
+    model.set_weights(best_weights)"""
+
+
+def stopping_setup(facts: ScriptFacts) -> str:
+    """Return the lines before the first epoch."""
+    rule = facts.plan.training.early_stopping
+    if rule is None:
+        return ""
+    return "record, waited, best_weights = None, 0, None" if rule.restore_best else "record, waited = None, 0"
+
+
+def stopping_at_end_of_epoch(facts: ScriptFacts) -> str:
+    """Return the lines after each epoch."""
+    rule = facts.plan.training.early_stopping
+    if rule is None:
+        return ""
+    monitor = monitored(facts, rule.monitor)
+    value = f"results[{literal(monitor)}]"
+    limit = max(rule.patience, 1)
+    return fill(
+        _STOP,
+        monitor=monitor,
+        patience="an epoch" if limit == 1 else f"{limit:,} epochs",
+        gain=f"{value} - record" if more_is_better(monitor) else f"record - {value}",
+        delta=literal(rule.min_delta),
+        value=value,
+        keep="best_weights = model.get_weights()" if rule.restore_best else "",
+        limit=str(limit),
+    )
+
+
+def after_stopping(facts: ScriptFacts) -> str:
+    """Return the lines after the last epoch."""
+    rule = facts.plan.training.early_stopping
+    return _RESTORE if rule and rule.restore_best else ""
+
 
 _MAIN = """\
 def main():
@@ -85,12 +139,6 @@ _SCOPE = """\
 with strategy.scope():
     $make"""
 
-_WHERE = {
-    "one_device": "on its device",
-    "mirrored": "a copy on each device",
-    "central_storage": "on the parameter device",
-}
-
 _MAKE = """\
 model = build_model($model_arguments)
 $place
@@ -101,7 +149,7 @@ $place_updates
 optimizer.build(model.trainable_variables)"""
 
 
-def training(facts: Facts) -> str:
+def training(facts: ScriptFacts) -> str:
     """The function `main`."""
     metrics = bool(facts.plan.training.metrics)
     counts = facts.draws or facts.plan.training.checkpoint.every_steps > 0
@@ -111,7 +159,7 @@ def training(facts: Facts) -> str:
         _MAIN,
         output=_OUTPUT if saving.saves(facts) else "",
         directory=_DIRECTORY if saving.saves(facts) else "",
-        strategy="strategy = make_strategy()" if facts.under_strategy else "",
+        strategy="strategy = make_strategy()" if written_as(facts.plan).has_scope else "",
         precision=_precision(facts),
         found=_found(facts),
         splits=_unpacked(split_names(facts)),
@@ -122,15 +170,15 @@ def training(facts: Facts) -> str:
         found_later=facts.found_later,
         make_metrics=f"metrics, update_metrics = make_metrics({facts.found_later})" if metrics else "",
         make_steps=steps,
-        before="\n".join(filter(None, [stopping.before(facts), saving.before(facts)])),
+        before="\n".join(filter(None, [stopping_setup(facts), saving.before(facts)])),
         share="shares = share_out(strategy, x, y)" if facts.several else "",
         batch=_training_batch(facts),
         count_steps="step = 0" if counts else "",
         in_epoch="\n".join(filter(None, ["step += 1" if counts else "", saving.in_epoch(facts)])),
         validate=_validated(facts),
         save=saving.at_end_of_epoch(facts),
-        stop=stopping.at_end_of_epoch(facts),
-        after=stopping.after(facts),
+        stop=stopping_at_end_of_epoch(facts),
+        after=after_stopping(facts),
         test=_tested(facts),
         **passes.words(facts),
     )
@@ -139,14 +187,14 @@ def training(facts: Facts) -> str:
 _STEPS_PER_EPOCH = "steps_per_epoch = -(-samples // batch_size)  # rounded up"
 
 
-def _precision(facts: Facts) -> str:
+def _precision(facts: ScriptFacts) -> str:
     if not facts.plan.training.mixed_precision:
         return ""
     on_cpus = bool(facts.devices) and all(name.startswith("CPU") for name in facts.devices)
     return _PRECISION_OF_CPUS if on_cpus else _PRECISION
 
 
-def _found(facts: Facts) -> str:
+def _found(facts: ScriptFacts) -> str:
     lines = []
     if facts.outputs == "classes":
         lines.append("classes = 1 + max(int(y.max()) for _, y in parts)")
@@ -159,7 +207,7 @@ def _unpacked(names: list[str]) -> str:
     return f"({names[0]},)" if len(names) == 1 else ", ".join(names)
 
 
-def _scope(facts: Facts) -> str:
+def _scope(facts: ScriptFacts) -> str:
     arguments = {"steps_per_epoch": "steps_per_epoch", "epochs": "arguments.epochs"}
     make = fill(
         _MAKE,
@@ -168,25 +216,25 @@ def _scope(facts: Facts) -> str:
         place="place(model)" if facts.placed else "",
         place_updates="place_updates(optimizer)" if facts.placed else "",
     )
-    where = _WHERE.get(facts.plan.distribution.strategy)
-    return fill(_SCOPE, where=where, make=make) if where else make
+    written = written_as(facts.plan)
+    return fill(_SCOPE, where=written.variables, make=make) if written.has_scope else make
 
 
-def _training_batch(facts: Facts) -> str:
+def _training_batch(facts: ScriptFacts) -> str:
     step = ", tf.constant(step, tf.int64)" if facts.draws else ""
     if facts.several:
         return f"*shares{step}"
     return f"cut(x, y){step}" if facts.micro_batches > 1 else f"x, y{step}"
 
 
-def _validated(facts: Facts) -> str:
+def _validated(facts: ScriptFacts) -> str:
     if not facts.validates:
         return ""
     prefixed = 'results |= {f"val_{name}": value for name, value in validated.items()}'
     return f"{passes.evaluated(facts, 'validation', 'validated', 8)}\n{prefixed}"
 
 
-def _tested(facts: Facts) -> str:
+def _tested(facts: ScriptFacts) -> str:
     if not facts.tests:
         return ""
     prefixed = 'show("test", {f"test_{name}": value for name, value in results.items()})'

@@ -1,6 +1,7 @@
-"""What the machine has. NVML is asked in processes of their own, never in this one.
+"""The machine's hardware, queried in separate processes: NVML is never called in this one.
 
-`python -m gpu_studio.hardware` tells once what there is, `python -m gpu_studio.hardware.sampler` goes on watching it.
+`python -m gpu_studio.hardware` prints the inventory once; `python -m gpu_studio.hardware.sampler`
+watches it continuously.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _HOMES = {"accompany": "accompanying"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for only then: the process that asks NVML needs none of it, and must start fast."""
+    """Import names only on use: the process that queries NVML needs none and must start fast."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""Print what the machine has as one line of JSON: `python -m gpu_studio.hardware [--users]`."""
+"""Print the machine's inventory as one line of JSON: `python -m gpu_studio.hardware [--users]`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ USERS = "--users"
 
 
 def main() -> int:
-    """Ask the machine and print the answer. Returns the exit code 0: a machine without cards is an answer too."""
+    """Query the machine and print the answer.
+
+    Returns exit code 0, also for a machine without cards.
+    """
     sys.stdout.write(json.dumps(probe(users=USERS in sys.argv[1:])) + "\n")
     return 0
 

@@ -1,4 +1,7 @@
-"""`python -m gpu_studio.hardware.accompanying LOCK FILE`: record the machine into FILE for as long as LOCK is held."""
+"""Record the machine into a file for as long as a lock is held.
+
+`python -m gpu_studio.hardware.accompanying LOCK FILE`
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from gpu_studio.common.regular_files import open_regular
 from gpu_studio.hardware.recorder import BeingRecordedError, Recorder
 from gpu_studio.hardware.supervision import sampler_command, sampler_environment
 from gpu_studio.hardware.supervisor import Supervisor
-from gpu_studio.regular_files import open_regular
 
 LOCK, RECORD = "trainer.lock", "hardware.jsonl"
 LOOK_EVERY = 1.0
@@ -20,10 +23,11 @@ LOOK_EVERY = 1.0
 
 
 def accompany(run: Path) -> subprocess.Popen[bytes] | None:
-    """Record the machine beside the run in the directory `run`, until its trainer is gone; returns at once.
+    """Start recording the machine beside the run in the directory `run`, until its trainer is gone.
 
-    The recording process lives on when this one ends. Ask it now and then for its end (`poll`), as long as this
-    process lives: only then does the system forget it. None if it could not be started: the run goes on without.
+    Returns at once; the recording process outlives this one. Call `poll` on it from time to time
+    while this process lives, so that the system can reap it. None if it could not be started: the
+    run continues without.
     """
     command = [sys.executable, "-P", "-m", "gpu_studio.hardware.accompanying", str(run / LOCK), str(run / RECORD)]
     try:
@@ -40,7 +44,10 @@ def accompany(run: Path) -> subprocess.Popen[bytes] | None:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Record until the lock is free. 0 also if another process records into the file already; 2 if it cannot be."""
+    """Record until the lock is free. Exit code 0 also if another process already records.
+
+    2 on failure.
+    """
     lock, record = (Path(word) for word in (sys.argv[1:] if words is None else words))
     try:
         with Recorder(record) as recorder, Supervisor(sampler_command(folder=record.parent)) as sampler:
@@ -56,7 +63,10 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def is_held(lock: Path) -> bool:
-    """Whether some process holds this lock, as a run's trainer does; false if there is no such file. Never waits."""
+    """Whether a process holds this lock, as a run's trainer does; false if there is no file.
+
+    Never waits.
+    """
     try:
         descriptor = open_regular(lock)
     except OSError:

@@ -1,4 +1,4 @@
-"""What a recording of the machine comes to: energy, throttling, idling and peaks of each card, in bounded memory."""
+"""Totals of a recording: energy, throttling, idle time, peaks of each card, in bounded memory."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from gpu_studio.common.regular_files import opened
+from gpu_studio.common.steady import SteadyClock
+from gpu_studio.contract.samples import AnySample, CardFacts, Cards, Fast, SampleError, SamplerStarted, Slow, decode
+from gpu_studio.hardware.card_account import LONGEST_GAP as LONGEST_GAP
 from gpu_studio.hardware.card_account import CardAccount, CardTotals
-from gpu_studio.hardware.energy import LONGEST_GAP as LONGEST_GAP
-from gpu_studio.hardware.samples import AnySample, CardFacts, Cards, Fast, SampleError, Slow, Started, decode
-from gpu_studio.regular_files import opened
-from gpu_studio.steady import SteadyClock
 
 LONGEST_LINE: Final = 4 * 1024 * 1024
 LONGEST_RECORDING: Final = 1024 * 1024 * 1024
 """Bytes, four times as many as a recorder ever writes: what comes after them is not read."""
-# The other kinds hold no figure that is added up, and the processes alone are most of a recording.
+# The other kinds have no figures to add up, and the processes alone are most of a recording.
 _WANTED: Final = tuple(f'{{"sample":"{kind}"'.encode() for kind in ("started", "cards", "fast", "slow"))
 Span = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class MachineTotals:
-    """Every card and MIG instance that was recorded, by its key in the samples. `why` says why there is none."""
+    """The totals of every recorded card and MIG instance, by its key in the samples.
+
+    `why` says why there is none.
+    """
 
     cards: dict[str, CardTotals] = field(default_factory=dict)
     driver: str | None = None
@@ -34,15 +37,16 @@ class MachineTotals:
 
     @property
     def known(self) -> dict[str, CardFacts]:
-        """What is known of each, by the same keys."""
+        """The known totals, by the same keys."""
         return {key: card.facts for key, card in self.cards.items()}
 
 
 def account(recording: Path, counted: Sequence[Span] | None = None) -> MachineTotals | None:
     """Add up a recording (`hardware.jsonl`); None if there is none.
 
-    `counted` are the spans (begin, end; seconds since 1970, UTC) in which a card that does nothing is idle; all of the
-    recording by default. What is no sample, as half a line is, is passed over. Raises OSError if it cannot be read.
+    `counted` are the spans (begin, end; seconds since 1970, UTC) in which an inactive card counts
+    as idle; by default the whole recording. Lines that hold no sample, such as half a line, are
+    skipped. Raises OSError if it cannot be read.
     """
     accounts = _Accounts(counted)
     try:
@@ -61,12 +65,12 @@ class _Accounts:
     def __init__(self, counted: Sequence[Span] | None) -> None:
         self._spans = counted
         self._cards: dict[str, CardAccount] = {}
-        self._told = Cards(time=0.0, cards=[])
+        self._reported = Cards(time=0.0, cards=[])
         self._simulated = ""
         self._clock = SteadyClock()
 
     def take(self, sample: AnySample | None) -> None:
-        """Take in a sample."""
+        """Process a sample."""
         time = self._clock.at(sample.time, sample.steady) if sample is not None else 0.0
         match sample:
             case Fast():
@@ -76,16 +80,16 @@ class _Accounts:
                 for slow in sample.cards:
                     self._of(slow.card).slow(time, slow)
             case Cards():
-                self._told = sample
+                self._reported = sample
                 for facts in _with_instances(sample.cards):
                     self._of(facts.card).facts = facts
-            case Started():
+            case SamplerStarted():
                 self._simulated = sample.simulated
 
     def totals(self) -> MachineTotals:
-        """Return what they came to."""
+        """Return the totals."""
         cards = {key: card.totals() for key, card in self._cards.items()}
-        return MachineTotals(cards, self._told.driver, self._told.cuda, self._simulated, self._told.why)
+        return MachineTotals(cards, self._reported.driver, self._reported.cuda, self._simulated, self._reported.why)
 
     def _of(self, card: str) -> CardAccount:
         found = self._cards.get(card)
@@ -107,7 +111,7 @@ def _with_instances(cards: Sequence[CardFacts]) -> Iterator[CardFacts]:
 
 
 def lines_of(recording: Path, *, follow: bool = False) -> Iterator[bytes]:
-    """Yield the whole lines of a recording; one that is longer than any sample is passed over.
+    """Yield the whole lines of a recording, without lines longer than any sample.
 
     `follow` is as in `regular_files`. Raises OSError.
     """

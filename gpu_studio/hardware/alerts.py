@@ -1,4 +1,4 @@
-"""What a person should be told of a card: the thresholds, as rules over its latest figures."""
+"""Alerts about a card: rules with thresholds over its latest figures."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from gpu_studio.common.figures import share
 from gpu_studio.hardware.picture import CardNow
 
 Kind = Literal["gone", "full", "hot", "held", "idle"]
@@ -22,7 +23,7 @@ HARMLESS: Final = frozenset({"idle", "application clocks", "display clocks", "sy
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """Something that holds of a card now. `key` stays the same for as long as the same thing holds."""
+    """A condition of a card. `key` stays the same as long as the condition lasts."""
 
     kind: Kind
     words: str
@@ -32,7 +33,7 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A card as the rules look at it: its figures, the run that holds it if one does, and how long it has idled."""
+    """The rules' view of a card: its figures, the run that holds it, and its idle time."""
 
     card: CardNow
     run: str = ""
@@ -40,7 +41,7 @@ class Watched:
 
 
 def alerts(watched: Watched) -> list[Alert]:
-    """All that holds of a card. One that is gone has no figures, so nothing else can be said of it."""
+    """All alerts of a card. A card that is gone has no figures, so it has no others."""
     facts = watched.card.facts
     if facts.gone:
         return [Alert("gone", facts.gone, bad=not facts.asleep)]
@@ -52,20 +53,20 @@ def full(watched: Watched) -> Iterator[Alert]:
     used, total = _number(watched, "memory_used_mib"), _number(watched, "total_mib")
     if used is None or not total:
         return
-    share = (used + (_number(watched, "memory_reserved_mib") or 0)) / total
-    if share > FULL:
-        yield Alert("full", f"its memory is {share:.0%} full: an allocation may fail")
+    taken = (used + (_number(watched, "memory_reserved_mib") or 0)) / total
+    if taken > FULL:
+        yield Alert("full", f"its memory is {share(taken)} full: an allocation may fail")
 
 
 def hot(watched: Watched) -> Iterator[Alert]:
-    """Temperature within 5 °C of the one at which the card slows itself down."""
+    """Temperature within 5 °C of the threshold at which the card slows down."""
     temperature, slowdown = _number(watched, "temperature_c"), _number(watched, "slowdown_c")
     if temperature is not None and slowdown is not None and temperature >= slowdown - NEAR_SLOWDOWN_C:
         yield Alert("hot", f"{temperature:.0f} °C: it slows itself down at {slowdown:.0f} °C")
 
 
 def held(watched: Watched) -> Iterator[Alert]:
-    """Clocks held down by something that nobody chose."""
+    """Clocks limited by something that nobody chose."""
     throttle = watched.card.figure("throttle")
     reasons = [words for words in throttle if words not in HARMLESS] if isinstance(throttle, list) else []
     if reasons:
@@ -74,7 +75,7 @@ def held(watched: Watched) -> Iterator[Alert]:
 
 
 def idle(watched: Watched) -> Iterator[Alert]:
-    """A card that does nothing while a run holds it."""
+    """A card that does nothing although a run holds it."""
     if watched.run and watched.idle_seconds >= IDLE_SECONDS:
         yield Alert("idle", f"idle for a minute, while {watched.run} holds it: is the data too slow?")
 

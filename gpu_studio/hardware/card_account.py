@@ -1,18 +1,94 @@
-"""What one card did while it was watched, added up sample by sample."""
+"""Totals of one card over the time it was watched: energy, memory, load and throttling."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
+from gpu_studio.common.figures import MIB
+from gpu_studio.contract.samples import CardFacts, FastFigures, SlowFigures, Why
 from gpu_studio.hardware.alerts import HARMLESS
-from gpu_studio.hardware.energy import LONGEST_GAP, EnergyMeter, Source
-from gpu_studio.hardware.host import MIB
-from gpu_studio.hardware.samples import CardFacts, FastFigures, SlowFigures, Why
+
+LONGEST_GAP: Final = 15.0
+"""Seconds after which a reading is outdated: longer gaps are not interpolated."""
+
+Source = Literal["counter", "power", ""]
+
+
+class EnergyMeter:
+    """Joules of a card. Times are in seconds and must be given in order.
+
+    Between two readings of the driver's counter their difference counts. Before the first reading,
+    after the last, and where the counter restarted because the driver was reloaded, the power is
+    integrated by the trapezoidal rule over pairs of samples at most `LONGEST_GAP` apart.
+    """
+
+    def __init__(self) -> None:
+        self._joules = 0.0
+        self._seconds = 0.0
+        self._counted = 0.0
+        # The integral of the power since the last counter reading: used if no other one follows.
+        self._pending_joules = 0.0
+        self._pending_seconds = 0.0
+        self._power: tuple[float, float] | None = None
+        self._counter: tuple[float, float] | None = None
+
+    @property
+    def joules(self) -> float | None:
+        """The energy of the seconds covered; None if there are none."""
+        return self._joules + self._pending_joules if self.seconds > 0 else None
+
+    @property
+    def seconds(self) -> float:
+        """The seconds that the energy covers."""
+        return self._seconds + self._pending_seconds
+
+    @property
+    def source(self) -> Source:
+        """Where most of the energy was read from."""
+        if not self.seconds:
+            return ""
+        return "counter" if self._counted >= self.seconds / 2 else "power"
+
+    def power(self, time: float, watts: float) -> None:
+        """Record the card's power draw at this moment."""
+        self._integrate(time, watts)
+        self._power = time, watts
+
+    def counter(self, time: float, joules: float) -> None:
+        """Record the driver's counter at this moment."""
+        self._cut(time)
+        before, self._counter = self._counter, (time, joules)
+        if before is not None and joules >= before[1]:
+            passed = max(0.0, time - before[0])
+            self._joules += joules - before[1]
+            self._seconds += passed
+            self._counted += passed
+        else:
+            self._joules += self._pending_joules
+            self._seconds += self._pending_seconds
+        self._pending_joules = self._pending_seconds = 0.0
+
+    def _cut(self, time: float) -> None:
+        """Integrate up to a counter reading, assuming constant power since the last sample."""
+        if self._power is not None and time > self._power[0]:
+            watts = self._power[1]
+            near = self._integrate(time, watts)
+            self._power = (time, watts) if near else None
+
+    def _integrate(self, time: float, watts: float) -> bool:
+        """Add the time since the last power sample; return whether that was recent enough."""
+        if self._power is None or not 0 < time - self._power[0] <= LONGEST_GAP:
+            return False
+        passed = time - self._power[0]
+        self._pending_joules += passed * (self._power[1] + watts) / 2
+        self._pending_seconds += passed
+        return True
+
 
 IDLE_BELOW: Final = 5
-"""Per cent of utilisation under which a card that a run holds does nothing for it."""
+"""Utilisation in percent below which a card counts as idle."""
 NOT_RECORDED: Final = "not recorded"
 Overlap = Callable[[float, float], float]
 """How many of the seconds between two moments count."""
@@ -20,13 +96,14 @@ Overlap = Callable[[float, float], float]
 
 @dataclass(frozen=True, slots=True)
 class CardTotals:
-    """What a card came to. A figure that is None is not known, and `why` says why under its name.
+    """The totals of a card. A figure that is None is unknown; `why` has the reason by its name.
 
-    `joules` cover `energy_seconds`, read from `joules_from`; `seconds` are those between samples near enough to each
-    other, and `missing_seconds` those between samples too far apart. `throttled_seconds` are those in which anything
-    held the clocks down that nobody chose, and `throttled` has them for each reason: reasons overlap. `idle_seconds`
-    are those with a utilisation under 5 %, `busy_percent` is the mean utilisation, both of the seconds that count.
-    `peak_used` is in bytes.
+    `joules` cover `energy_seconds`, read from `joules_from`; `seconds` are those between samples
+    close enough to each other, and `missing_seconds` those between samples too far apart.
+    `throttled_seconds` are those in which anything nobody chose limited the clocks, and `throttled`
+    has them by reason: reasons overlap. `idle_seconds` are those with a utilisation under 5 %,
+    `busy_percent` is the mean utilisation, both over the seconds that count. `peak_used` is in
+    bytes.
     """
 
     facts: CardFacts
@@ -45,21 +122,21 @@ class CardTotals:
 
     @property
     def name(self) -> str:
-        """What the card calls itself; its key if it does not say."""
+        """The card's product name; its key if it gives none."""
         return self.facts.name or self.facts.card
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What holds the clocks down, `told` then and `counted` up to there."""
+    """What limits the clocks, when it was reported (`reported`), and up to when it was `counted`."""
 
-    told: float
+    reported: float
     reasons: tuple[str, ...]
     counted: float
 
 
 class CardAccount:
-    """Adds up one card. `counted` says how many seconds between two moments the run was at work."""
+    """Adds up one card. `counted` returns how many seconds between two moments the run worked."""
 
     def __init__(self, facts: CardFacts, counted: Overlap) -> None:
         self.facts = facts
@@ -79,7 +156,7 @@ class CardAccount:
         self._why: Why = {}
 
     def fast(self, time: float, figures: FastFigures) -> None:
-        """Take in the quick figures of a moment."""
+        """Process a sample of fast figures."""
         begin = self._advance(time)
         self._why.update(figures.why)
         self._peak_mib = _greater(self._peak_mib, figures.memory_used_mib)
@@ -89,7 +166,7 @@ class CardAccount:
             self._work(begin, time, figures.utilisation_percent)
 
     def slow(self, time: float, figures: SlowFigures) -> None:
-        """Take in the slow figures of a moment."""
+        """Process a sample of slow figures."""
         self._hold(time)
         self._why.update(figures.why)
         self._celsius = _greater(self._celsius, figures.temperature_c)
@@ -102,7 +179,7 @@ class CardAccount:
             self._held = _Held(time, reasons, time) if reasons else None
 
     def totals(self) -> CardTotals:
-        """Return what it came to so far."""
+        """Return the totals so far."""
         looked = self._looked > 0
         found = CardTotals(
             facts=self.facts,
@@ -122,7 +199,7 @@ class CardAccount:
         return found
 
     def _advance(self, time: float) -> float:
-        """Count the time since the sample before; where it is too long, or runs backwards, none of it."""
+        """Count the time since the previous sample; none if that is too long or negative."""
         before, self._time = self._time, time
         self._hold(time)
         if before is None or time <= before:
@@ -134,22 +211,22 @@ class CardAccount:
         return before
 
     def _work(self, begin: float, end: float, percent: int) -> None:
-        # The driver's utilisation is that of the moments before it is asked.
+        # The driver's utilisation is that of the time just before the query.
         seconds = self._counted(begin, end)
         self._looked += seconds
         self._busy += percent * seconds
         self._idle += seconds if percent < IDLE_BELOW else 0.0
 
     def _hold(self, time: float) -> None:
-        """Count what held the clocks down, from where it was last counted up to now."""
+        """Count what limited the clocks since it was last counted."""
         held = self._held
-        if held is None or self._throttled is None or not 0 < time - held.told <= LONGEST_GAP:
+        if held is None or self._throttled is None or not 0 < time - held.reported <= LONGEST_GAP:
             return
         passed = max(0.0, time - held.counted)
         for reason in held.reasons:
             self._throttled[reason] = self._throttled.get(reason, 0.0) + passed
         self._throttled_seconds += passed
-        self._held = _Held(held.told, held.reasons, time)
+        self._held = _Held(held.reported, held.reasons, time)
 
     def _reason(self, asked: Iterable[str]) -> str:
         return next((self._why[name] for name in asked if name in self._why), self.facts.gone or NOT_RECORDED)
@@ -164,7 +241,7 @@ _ASKED: Final = {
     "peak_used": ("memory_used_mib",),
     "peak_celsius": ("temperature_c",),
 }
-"""The figures of a sample that each total is made of."""
+"""The sample figures from which each total is computed."""
 
 
 def _greater(one: int | None, other: int | None) -> int | None:

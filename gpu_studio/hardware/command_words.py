@@ -1,4 +1,4 @@
-"""A command line in the few words by which a person knows it again."""
+"""Shorten a command line to the few words by which a person recognises it."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def short_command(command: str) -> str:
 
 
 def is_trainer(command: str) -> bool:
-    """Whether this is the command line of a GPU Studio trainer with its run."""
+    """Whether this is the command line of a GPU Studio trainer, with its run."""
     return TRAINER in command.split()[:-1]

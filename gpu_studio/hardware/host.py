@@ -1,4 +1,4 @@
-"""The host: its CPU and its memory."""
+"""The host's CPU and memory."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import os
 from pathlib import Path
 from typing import Any
 
-MIB = 1024 * 1024
+from gpu_studio.common.figures import MIB
+
 CPU_INFO = Path("/proc/cpuinfo")
 
 
 def host() -> dict[str, Any]:
-    """The facts of the host in the words of `gpu_studio.plan.Machine`."""
+    """The facts about the host, as fields of `gpu_studio.plan.Machine`."""
     return {"cpu_cores": cpu_cores(), "cpu_name": cpu_name(), "memory_mib": memory_mib()}
 
 
 def cpu_cores() -> int:
-    """How many cores this process may use: all, or those that it was bound to."""
+    """How many cores this process may use: all, or those that it is bound to."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -31,7 +32,7 @@ def memory_mib() -> int:
 
 
 def cpu_name(cpu_info: Path = CPU_INFO) -> str:
-    """What the CPU calls itself; empty if the system does not say."""
+    """The CPU's product name; empty if the system does not give it."""
     try:
         lines = cpu_info.read_text("utf-8", "replace").splitlines()
     except OSError:

@@ -1,6 +1,7 @@
-"""Which card is which: NVML, CUDA and TensorFlow each count the cards in an order of their own.
+"""Match the cards of NVML, CUDA and TensorFlow, which each number them in their own order.
 
-They are joined by UUID or by PCI address and never by position, because any of the three orders can differ.
+They are matched by UUID or PCI address and never by position, because any of the three orders can
+differ.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from gpu_studio.hardware.pci import bus_order, plain_bus_id
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A card as one of the three counts it. What that one does not tell (TensorFlow: the UUID) is empty."""
+    """A card as one of the three numbers it. A fact that this one does not give is empty.
+
+    TensorFlow does not give the UUID.
+    """
 
     number: int
     uuid: str = ""
@@ -23,7 +27,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """One card under all its names. A number is None where that one does not see the card, or does not say which."""
+    """One card under all its names.
+
+    A number is None where the card is not seen, or not identified.
+    """
 
     uuid: str = ""
     bus_id: str = ""
@@ -34,12 +41,12 @@ class Identity:
 
     @property
     def tensorflow_name(self) -> str:
-        """What TensorFlow calls it, `GPU:0`; empty if TensorFlow does not see it."""
+        """TensorFlow's name for it, `GPU:0`; empty if TensorFlow does not see it."""
         return "" if self.tensorflow_index is None else f"GPU:{self.tensorflow_index}"
 
 
 def join(nvml: Sequence[Seen], cuda: Sequence[Seen], tensorflow: Sequence[Seen]) -> tuple[Identity, ...]:
-    """One record a card, in the order of the PCI bus; a card that only one of the three sees has a record too."""
+    """One record per card, in PCI bus order, even if only one of the three sees it."""
     records: list[Identity] = []
     for view, cards in (("nvml_index", nvml), ("cuda_ordinal", cuda), ("tensorflow_index", tensorflow)):
         for card in cards:
@@ -48,7 +55,7 @@ def join(nvml: Sequence[Seen], cuda: Sequence[Seen], tensorflow: Sequence[Seen])
 
 
 def same(one: Identity | Seen, other: Identity | Seen) -> bool:
-    """Whether both are one card: their UUIDs agree, or one of them has none and their PCI addresses agree."""
+    """Whether both are the same card: UUIDs agree, or one lacks it and the PCI addresses agree."""
     if one.uuid and other.uuid:
         return one.uuid == other.uuid
     return bool(one.bus_id) and plain_bus_id(one.bus_id) == plain_bus_id(other.bus_id)
@@ -61,7 +68,7 @@ def find(records: Iterable[Identity], card: Identity | Seen) -> Identity | None:
 
 def _enter(records: list[Identity], view: str, card: Seen) -> None:
     for place, record in enumerate(records):
-        # A view that names one address twice speaks of two devices: the second gets a record of its own.
+        # A view that names one address twice means two devices: each gets a record of its own.
         if same(record, card) and getattr(record, view) is None:
             records[place] = replace(
                 record,

@@ -1,13 +1,54 @@
-"""What CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER do to the cards, in words."""
+"""Explain in words what CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER do to the cards."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Any
 
 from gpu_studio.hardware.identity import Identity
-from gpu_studio.hardware.visibility import left_visible
+
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+
+Facts = dict[str, Any]
+
+
+def left_visible(cards: Sequence[Facts], value: str | None) -> list[Facts]:
+    """The cards that CUDA will show, in its order.
+
+    `value` is the variable's, None if it is not set. As CUDA reads it: numbers or (prefixes of)
+    UUIDs, up to the first that matches no card; a card named twice shows none at all. `cards` are
+    in PCI bus order, which numbers refer to under CUDA_DEVICE_ORDER=PCI_BUS_ID.
+    """
+    if value is None:
+        return list(cards)
+    shown: list[Facts] = []
+    for name in value.split(","):
+        card = _card(cards, name.strip())
+        if card is None:
+            return shown
+        if card in shown:
+            return []
+        shown.append(card)
+    return shown
+
+
+def why_hidden(cards: Sequence[Facts], value: str) -> str:
+    """Why no card is visible, in words."""
+    them = "the card" if len(cards) == 1 else f"all {len(cards)} cards"
+    return f'{VARIABLE}="{value[:80]}" hides {them} of this machine from CUDA'
+
+
+def _card(cards: Sequence[Facts], name: str) -> Facts | None:
+    if name.isascii() and name.isdecimal():
+        index = int(name[:9])
+        return cards[index] if index < len(cards) else None
+    parts = [part for card in cards for part in card.get("instances", ())]
+    among = parts if name.startswith("MIG-") else cards
+    begun = [card for card in among if name.startswith(("GPU-", "MIG-")) and card["uuid"].startswith(name)]
+    return begun[0] if len(begun) == 1 else None
+
 
 BY_BUS = "PCI_BUS_ID"
 PART = "MIG-"
@@ -17,7 +58,7 @@ SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """The two variables as the environment has them; None is not set."""
+    """The two variables of the environment; None is not set."""
 
     visible: str | None = None
     order: str | None = None
@@ -25,10 +66,11 @@ class Variables:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What the variables do: the cards left, in CUDA's order by the bus; sentences; and whether an entry is a mistake.
+    """The variables' effect: the visible cards in bus order, sentences, and any mistake.
 
-    `mistake` says what is wrong with CUDA_VISIBLE_DEVICES; it is empty if every entry names a card once. Where
-    `only_cuda_knows`, the variable names a part of a card (MIG), and what is left cannot be told from here.
+    `mistake` says what is wrong with CUDA_VISIBLE_DEVICES; it is empty if every entry names a card
+    once. With `only_cuda_knows`, the variable names a part of a card (MIG), and the visible cards
+    cannot be determined here.
     """
 
     left: tuple[Identity, ...]
@@ -38,7 +80,7 @@ class Effect:
 
 
 def effect(variables: Variables, cards: Sequence[Identity]) -> Effect:
-    """What the variables leave of `cards`, which stand in the order of the PCI bus."""
+    """The effect of the variables on `cards`, given in PCI bus order."""
     if not cards:
         return Effect((), ())
     if any(name.strip().startswith(PART) for name in (variables.visible or "").split(",")):
@@ -60,7 +102,7 @@ def _about_visible(visible: str | None, cards: Sequence[Identity], left: Sequenc
     value = f'CUDA_VISIBLE_DEVICES="{visible[:SHOWN]}"'
     if not left:
         return f"{value} hides every card from CUDA, and so from TensorFlow."
-    names = ", ".join(f"CUDA device {ordinal} is {_told(card)}" for ordinal, card in enumerate(left))
+    names = ", ".join(f"CUDA device {ordinal} is {_reported(card)}" for ordinal, card in enumerate(left))
     hidden = len(cards) - len(left)
     rest = f"; {hidden} of {len(cards)} {'is' if hidden == 1 else 'are'} hidden" if hidden else ""
     return f"{value}: {names}{rest}."
@@ -106,6 +148,6 @@ def _nobody(name: str) -> str:
     return f'"{name[:SHOWN]}" names no card of this machine, and CUDA reads no further than that'
 
 
-def _told(card: Identity) -> str:
+def _reported(card: Identity) -> str:
     place = f" at {card.bus_id}" if card.bus_id else ""
     return f"{card.name or 'a card'}{place}"

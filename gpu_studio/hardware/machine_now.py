@@ -1,28 +1,31 @@
-"""The machine with the figures of this moment: what the inventory told once, and what the sampler has seen since."""
+"""The machine with current figures: the inventory, updated by what the sampler has seen since."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpu_studio.contract.samples import Process
 from gpu_studio.hardware.command_words import short_command
-from gpu_studio.hardware.picture import CardNow, Picture
-from gpu_studio.hardware.samples import Process
+from gpu_studio.hardware.picture import CardNow, MachinePicture
 from gpu_studio.plan.machine import Card, CardUser, Machine
 
 NEWS_MIB = 64
-"""A change of a card's memory by less is no news: the figures of a training move all the time."""
+"""Smaller changes of a card's memory are ignored: the figures of a training always fluctuate."""
 
 
-def machine_now(machine: Machine, picture: Picture, me: str) -> Machine:
-    """`machine` as the sampler sees it, as far as it has seen it. `me` is this user, who is nobody else."""
+def machine_now(machine: Machine, picture: MachinePicture, me: str) -> Machine:
+    """`machine` updated by the sampler's figures.
+
+    `me` is this user, who is not named as a card's user.
+    """
     if "fast" not in picture.seen:
         return machine
     return replace(machine, cards=tuple(_card_now(card, picture, me) for card in machine.cards))
 
 
 def is_news(before: Machine, after: Machine) -> bool:
-    """Whether a plan could fare otherwise: a card went or came, its memory changed by much, or others are on it."""
+    """Whether a plan may be affected: cards, their users, or much of their memory changed."""
     if len(before.cards) != len(after.cards):
         return True
     return any(_differs(one, other) for one, other in zip(before.cards, after.cards, strict=True))
@@ -39,7 +42,7 @@ def _lasting(card: Card) -> tuple[object, ...]:
     return card.uuid, card.lost, card.asleep, card.total_mib, card.reserved_mib, card.why_unknown, users
 
 
-def _card_now(card: Card, picture: Picture, me: str) -> Card:
+def _card_now(card: Card, picture: MachinePicture, me: str) -> Card:
     found = _seen(card, picture)
     if found is None:
         return card
@@ -72,8 +75,8 @@ def _card_now(card: Card, picture: Picture, me: str) -> Card:
     )
 
 
-def _seen(card: Card, picture: Picture) -> CardNow | None:
-    """The card as it is watched, joined by its UUID, else by its PCI address, and never by its place."""
+def _seen(card: Card, picture: MachinePicture) -> CardNow | None:
+    """The watched card, matched by UUID or else PCI address, never by position."""
     if card.instance:
         return picture.instances.get(card.uuid)
     if card.uuid in picture.cards:
@@ -82,10 +85,10 @@ def _seen(card: Card, picture: Picture) -> CardNow | None:
     return next(same, None)
 
 
-def _users(key: str, picture: Picture, me: str) -> Iterator[CardUser]:
-    """Who is on the card, the greatest first."""
-    told = picture.processes.processes if picture.processes else []
-    mine = [each for each in told if each.card == key]
+def _users(key: str, picture: MachinePicture, me: str) -> Iterator[CardUser]:
+    """The users of the card, the largest first."""
+    reported = picture.processes.processes if picture.processes else []
+    mine = [each for each in reported if each.card == key]
     for each in sorted(mine, key=_held, reverse=True):
         others = each.user if each.user and each.user != me else ""
         yield CardUser(each.pid, each.memory_mib, short_command(each.command) if each.command else "", others)

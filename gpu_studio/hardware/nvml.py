@@ -1,31 +1,26 @@
-"""NVML, the NVIDIA driver's library: the one file that imports it, and the one way to call it.
+"""NVML, the NVIDIA driver's library: the only file that imports it, and the one way to call it.
 
-Any single call can fail on any card, for reasons that say nothing about the next call. So a call answers with a value
-or with an `Unknown` that says why in words, and raises nothing.
+Any single call can fail on any card, for reasons that say nothing about the next call. So a call
+returns a value or an `Unknown` that says why in words, and raises nothing.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import pynvml
 
-from gpu_studio.hardware.pci import plain_bus_id
-
 T = TypeVar("T")
-MIB = 1024 * 1024
 NAMELESS = "NVIDIA card"
-NO_INSTANCE = "it is in MIG mode and has no instance yet, so that CUDA sees nothing of it"
-More = Callable[[Any], dict[str, Any]] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What NVML did not tell, and why, in words that stand on the screen in place of the value."""
+    """A value that NVML did not give, and why, in words that are shown in its place."""
 
     why: str
     code: int = field(default=0, compare=False)
@@ -33,17 +28,17 @@ class Unknown:
 
     @property
     def is_card_gone(self) -> bool:
-        """Whether the whole card has stopped answering, and not this question only."""
+        """Whether the whole card has stopped answering, not just this query."""
         return self.code in GONE
 
     @property
     def is_driver_gone(self) -> bool:
-        """Whether the driver itself has stopped answering: it was reloaded, or is being renewed."""
+        """Whether the driver itself has stopped answering: it was reloaded or is being updated."""
         return self.code in DRIVER_GONE
 
     @property
     def is_lasting(self) -> bool:
-        """Whether asking the same card again is in vain."""
+        """Whether it is useless to query the same card again."""
         return self.code in LASTING
 
 
@@ -91,14 +86,14 @@ NO_START = (
 
 
 def ask(call: Callable[..., T], *arguments: Any) -> T | Unknown:
-    """What an NVML call answers, or why it does not."""
+    """The result of an NVML call, or why there is none."""
     try:
         return call(*arguments)
     except pynvml.NVMLError as error:
-        # Its str() would call NVML again, which can fail again.
+        # Its str() would call NVML again, which can also fail.
         return Unknown(WHY.get(error.value, f"the driver answered with error {error.value}"), error.value)
     except pynvml.NVMLLibraryMismatchError:
-        # pynvml's word for a function that the driver has only in an earlier version.
+        # pynvml's error for a function that the driver has only in an earlier version.
         return Unknown(WHY[TOO_OLD], TOO_OLD)
     except UnicodeDecodeError:
         return Unknown("the driver answered with unreadable letters")
@@ -107,23 +102,23 @@ def ask(call: Callable[..., T], *arguments: Any) -> T | Unknown:
 
 
 def query(function: str, *arguments: Any) -> Any | Unknown:
-    """What the NVML function of that name answers, or why it does not; raises nothing."""
+    """The result of the NVML function of that name, or why there is none; raises nothing."""
     return ask(getattr(pynvml, function), *arguments)
 
 
 def use_library(library: Any) -> None:
-    """Ask `library` from now on, an object with NVML's C functions, in place of the driver's own."""
+    """Use `library`, an object with NVML's C functions, in place of the driver's from now on."""
     pynvml.nvmlLib = library
     pynvml._nvmlGetFunctionPointer_cache.clear()  # noqa: SLF001 - pynvml has no other way
 
 
 def address(handle: Any) -> int:
-    """The number that tells handles apart: an event names its card by it."""
+    """A number that identifies a handle: an event names its card by it."""
     return ctypes.cast(handle, ctypes.c_void_p).value or 0
 
 
 def start(answer: Unknown | None) -> Unknown | None:
-    """The answer to NVML's start, with what to do where the driver itself says nothing."""
+    """Start NVML; the result says what to do if the driver itself says nothing."""
     if answer is not None and answer.code == pynvml.NVML_ERROR_UNKNOWN:
         return Unknown(NO_START, answer.code)
     return answer
@@ -131,95 +126,10 @@ def start(answer: Unknown | None) -> Unknown | None:
 
 @contextmanager
 def running() -> Iterator[Unknown | None]:
-    """NVML while the block runs; gives an `Unknown` if it could not be started."""
+    """NVML for the duration of the block; yields an `Unknown` if it could not be started."""
     failure = start(ask(pynvml.nvmlInit))
     try:
         yield failure
     finally:
         if failure is None:
             ask(pynvml.nvmlShutdown)
-
-
-def cards(
-    bus_ids: Iterable[str] | None = None, more: Callable[[Any], dict[str, Any]] | None = None
-) -> list[dict[str, Any]] | Unknown:
-    """The facts of each card that the driver has, or only of those at the PCI addresses given.
-
-    Asking for a card wakes it: give the addresses of those that are awake if others sleep. `more` tells further facts
-    of the card with a handle.
-    """
-    with running() as failure:
-        if failure is not None:
-            return failure
-        if bus_ids is not None:
-            return [_facts(ask(pynvml.nvmlDeviceGetHandleByPciBusId, bus_id), bus_id, more) for bus_id in bus_ids]
-        count = ask(pynvml.nvmlDeviceGetCount)
-        if isinstance(count, Unknown):
-            return count
-        return [_facts(ask(pynvml.nvmlDeviceGetHandleByIndex, index), "", more) for index in range(count)]
-
-
-def _facts(handle: Any, bus_id: str, more: More) -> dict[str, Any]:
-    """One card in the words of `gpu_studio.plan.Card`, less its index."""
-    if isinstance(handle, Unknown):
-        return {"uuid": "", "name": NAMELESS, "bus_id": bus_id, "lost": True, "why_unknown": handle.why}
-    return {
-        "uuid": _or(ask(pynvml.nvmlDeviceGetUUID, handle), ""),
-        "name": _or(ask(pynvml.nvmlDeviceGetName, handle), NAMELESS),
-        "bus_id": bus_id or _or(ask(_bus_id, handle), ""),
-        **_memory(handle),
-        **_known(handle),
-        **(more(handle) if more else {}),
-        **_divided(handle, more),
-    }
-
-
-def _divided(handle: Any, more: More) -> dict[str, Any]:
-    """Of a card in MIG mode its instances, each told of as a card; where it has none yet, nothing can use it."""
-    mode = ask(pynvml.nvmlDeviceGetMigMode, handle)
-    if isinstance(mode, Unknown) or mode[0] != pynvml.NVML_DEVICE_MIG_ENABLE:
-        return {}
-    most = ask(pynvml.nvmlDeviceGetMaxMigDeviceCount, handle)
-    places = range(0 if isinstance(most, Unknown) else most)
-    found = [ask(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, place) for place in places]
-    instances = [_instance(each, place, more) for place, each in enumerate(found) if not isinstance(each, Unknown)]
-    return {"instances": instances} if instances else {"lost": True, "why_unknown": NO_INSTANCE}
-
-
-def _instance(handle: Any, place: int, more: More) -> dict[str, Any]:
-    name = _or(ask(pynvml.nvmlDeviceGetName, handle), f"{NAMELESS} MIG instance {place}")
-    facts = {"uuid": _or(ask(pynvml.nvmlDeviceGetUUID, handle), ""), "name": name}
-    kind = name.rpartition("MIG ")[2]
-    return facts | {"instance": kind} | _memory(handle) | (more(handle) if more else {})
-
-
-def _bus_id(handle: Any) -> str:
-    bus_id = pynvml.nvmlDeviceGetPciInfo(handle).busId
-    return plain_bus_id(bus_id.decode("ascii") if isinstance(bus_id, bytes) else bus_id)
-
-
-def _known(handle: Any) -> dict[str, Any]:
-    """What need not be known: it is left out where the driver does not tell."""
-    capability = ask(pynvml.nvmlDeviceGetCudaComputeCapability, handle)
-    rates = ask(pynvml.nvmlDeviceGetUtilizationRates, handle)
-    told = {} if isinstance(capability, Unknown) else {"compute_capability": "{}.{}".format(*capability)}
-    return told if isinstance(rates, Unknown) else told | {"utilisation_percent": rates.gpu}
-
-
-def _memory(handle: Any) -> dict[str, Any]:
-    # Version 2 tells the driver's own share apart from what programs use; old drivers have only the first.
-    memory = ask(pynvml.nvmlDeviceGetMemoryInfo, handle, pynvml.nvmlMemory_v2)
-    if isinstance(memory, Unknown):
-        memory = ask(pynvml.nvmlDeviceGetMemoryInfo, handle)
-    if isinstance(memory, Unknown):
-        return {"total_mib": None, "used_mib": None, "why_unknown": memory.why}
-    reserved = getattr(memory, "reserved", 0)
-    return {
-        "total_mib": memory.total // MIB,
-        "used_mib": memory.used // MIB,
-        "reserved_mib": reserved // MIB,
-    }
-
-
-def _or(answer: T | Unknown, otherwise: T) -> T:
-    return otherwise if isinstance(answer, Unknown) else answer

@@ -1,4 +1,4 @@
-"""NVIDIA cards as the kernel lists them, which tells without waking a card whether it sleeps."""
+"""NVIDIA cards as listed by the kernel, which shows whether a card sleeps without waking it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ DISPLAYS = ("0x0300", "0x0302")
 
 @dataclass(frozen=True, slots=True)
 class PciCard:
-    """A card at its PCI address, `0000:2d:00.0`. One that `may_sleep` falls asleep once nobody has it open."""
+    """A card at its PCI address, `0000:2d:00.0`.
+
+    One that `may_sleep` does so when no process has it open.
+    """
 
     bus_id: str
     asleep: bool
@@ -23,7 +26,7 @@ class PciCard:
 
 
 def pci_cards(devices: Path = DEVICES) -> list[PciCard]:
-    """NVIDIA's cards in the order of their addresses; none where the kernel does not list them (WSL2, macOS)."""
+    """NVIDIA's cards by address; none where the kernel does not list them (WSL2, macOS)."""
     try:
         entries = sorted(devices.iterdir(), key=lambda entry: bus_order(entry.name))
     except OSError:
@@ -32,7 +35,7 @@ def pci_cards(devices: Path = DEVICES) -> list[PciCard]:
 
 
 class PciWatch:
-    """The same again and again: only whether a card sleeps is read each time, unless devices have come or gone."""
+    """Repeats `pci_cards`, reading only whether cards sleep unless devices have come or gone."""
 
     def __init__(self, devices: Path = DEVICES) -> None:
         self._devices = devices
@@ -58,7 +61,10 @@ def plain_bus_id(bus_id: str) -> str:
 
 
 def bus_order(bus_id: str) -> tuple[bool, list[int]]:
-    """A key that sorts PCI addresses as CUDA_DEVICE_ORDER=PCI_BUS_ID does; what is no address comes last."""
+    """A key that sorts PCI addresses as CUDA_DEVICE_ORDER=PCI_BUS_ID does.
+
+    Invalid ones come last.
+    """
     try:
         return False, [int(part, 16) for part in bus_id.replace(".", ":").split(":")]
     except ValueError:
@@ -71,7 +77,7 @@ def _is_card(entry: Path) -> bool:
 
 def _pci_card(entry: Path) -> PciCard:
     power = entry / "power"
-    # "on" forbids the card to sleep, as it is by default on machines that are no laptops.
+    # "on" forbids the card to sleep, the default on machines that are not laptops.
     return PciCard(entry.name, _read(power / "runtime_status") == "suspended", _read(power / "control") == "auto")
 
 

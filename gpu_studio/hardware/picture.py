@@ -1,4 +1,4 @@
-"""The machine as it is now: what the samples so far add up to, for a page, a table or JSON."""
+"""The current state of the machine, built up from samples, for a page, a table or JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 
-from gpu_studio.hardware.samples import (
+from gpu_studio.contract.samples import (
     AnySample,
     Beat,
     CardFacts,
@@ -21,9 +21,9 @@ from gpu_studio.hardware.samples import (
     PcieFigures,
     Processes,
     Sample,
+    SamplerStarted,
     Slow,
     SlowFigures,
-    Started,
 )
 
 MOST_EVENTS = 1000
@@ -34,7 +34,7 @@ Figure = int | float | str | bool | list[str]
 
 @dataclass(slots=True)
 class CardNow:
-    """A card, or a MIG instance, with the latest of each class of figures."""
+    """A card or a MIG instance, with the latest of each class of figures."""
 
     facts: CardFacts
     fast: FastFigures | None = None
@@ -42,7 +42,10 @@ class CardNow:
     pcie: PcieFigures | None = None
 
     def figure(self, name: str) -> Figure | None:
-        """A figure or fact by its name in `samples`; None is not known, and `why` says why."""
+        """A figure or fact by its name in `samples`.
+
+        None is unknown, and `why` gives the reason.
+        """
         for part in self._parts():
             value: Figure | None = getattr(part, name, None)
             if value is not None:
@@ -50,20 +53,23 @@ class CardNow:
         return None
 
     def why(self, name: str) -> str:
-        """Why a figure is not known, in words that stand in its place."""
+        """Why a figure is unknown, in words to show in its place."""
         if self.facts.gone:
             return self.facts.gone
         reasons = (part.why[name] for part in self._parts() if part is not None and name in part.why)
         return next(reasons, NOT_YET)
 
     def _parts(self) -> tuple[CardFacts | FastFigures | SlowFigures | PcieFigures | None, ...]:
-        # What a card that is gone showed last is no figure of now.
+        # The last figures of a card that is gone are not current.
         return (self.facts,) if self.facts.gone else (self.fast, self.slow, self.pcie, self.facts)
 
 
 @dataclass
-class Picture:
-    """Everything known now. `seen` has the kinds of samples taken in; events and notes are the latest thousand."""
+class MachinePicture:
+    """The current state. `seen` has the processed kinds of samples.
+
+    Events and notes are the last thousand.
+    """
 
     cards: dict[str, CardNow] = field(default_factory=dict)
     instances: dict[str, CardNow] = field(default_factory=dict)
@@ -81,7 +87,7 @@ class Picture:
     seen: set[str] = field(default_factory=set)
 
     def apply(self, sample: AnySample) -> None:
-        """Take in a sample."""
+        """Process a sample."""
         self.time = sample.time
         self.seen.add(str(sample.__struct_config__.tag))
         self._take(sample)
@@ -91,7 +97,7 @@ class Picture:
         """A kind of sample that changes nothing here."""
 
     @_take.register
-    def _(self, sample: Started) -> None:
+    def _(self, sample: SamplerStarted) -> None:
         self.simulated = sample.simulated
 
     @_take.register
@@ -102,8 +108,10 @@ class Picture:
         for facts in sample.cards:
             self.cards[facts.card] = _renewed(before.get(facts.card), facts)
             for instance in facts.instances:
-                told = CardFacts(card=instance.card, name=instance.name, total_mib=instance.total_mib, gone=facts.gone)
-                self.instances[instance.card] = _renewed(before_instances.get(instance.card), told)
+                reported = CardFacts(
+                    card=instance.card, name=instance.name, total_mib=instance.total_mib, gone=facts.gone
+                )
+                self.instances[instance.card] = _renewed(before_instances.get(instance.card), reported)
 
     @_take.register
     def _(self, sample: Fast) -> None:

@@ -1,43 +1,62 @@
-"""The machine asked, as plain values for JSON. Runs in the process that may be lost to a driver's crash."""
+"""Query the machine as plain values for JSON, in a process that a driver crash may take down."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from gpu_studio.hardware.host import host
-from gpu_studio.hardware.nvml import Unknown, cards
+from gpu_studio.hardware.identity_variables import VARIABLE, left_visible, why_hidden
+from gpu_studio.hardware.nvml import NAMELESS, Unknown, query, running
+from gpu_studio.hardware.opening import open_source
 from gpu_studio.hardware.pci import DEVICES, PciCard, bus_order
-from gpu_studio.hardware.source import Known, Source, is_recording, open_source, simulated
-from gpu_studio.hardware.visibility import VARIABLE, left_visible, why_hidden
+from gpu_studio.hardware.questions import (
+    BUS_ID,
+    CAPACITY,
+    COMPUTE_CAPABILITY,
+    MIG,
+    NAME,
+    UTILISATION,
+    UUID,
+    Ask,
+    answers,
+    asking,
+    instances_of,
+    put,
+)
+from gpu_studio.hardware.source import KnownProcess, MachineSource, is_recording, simulated
 from gpu_studio.hardware.words import SimulationError
 
 NONE_FOUND = "the NVIDIA driver finds no card in this machine"
+NO_INSTANCE = "it is in MIG mode and has no instance yet, so that CUDA sees nothing of it"
+More = Callable[[Any], dict[str, Any]] | None
+"""Further facts of the card with a handle."""
 
 
-def probe(devices: Path = DEVICES, *, users: bool = False, source: Source | None = None) -> dict[str, Any]:
-    """Everything that `gpu_studio.plan.Machine` holds; `devices` is where the kernel lists the PCI devices.
+def probe(devices: Path = DEVICES, *, users: bool = False, source: MachineSource | None = None) -> dict[str, Any]:
+    """Everything that `gpu_studio.plan.Machine` holds.
 
-    What `$GPU_STUDIO_SIMULATE` names stands in for this machine's cards. Who uses the cards is told only if `users`
-    are asked for: that holds the driver up for longer than all the rest. `source` is another one than the usual.
+    `devices` is where the kernel lists PCI devices. The machine named by `$GPU_STUDIO_SIMULATE`
+    replaces this one's cards. The users of the cards are included only if `users` is set: that
+    occupies the driver longer than all the rest. `source` replaces the default source.
     """
     name = simulated() if source is None else source.simulated
     try:
         if is_recording(name):
             from gpu_studio.hardware.simulated.recording import recorded_cards
 
-            return _told(recorded_cards(Path(name)), name)
+            return _reported(recorded_cards(Path(name)), name)
         source = source or open_source(name, devices)
     except SimulationError as error:
-        return _told(Unknown(str(error)), name)
-    return _told(_all_cards(source.pci_cards(), _users_by(source.known) if users else None), name)
+        return _reported(Unknown(str(error)), name)
+    return _reported(_all_cards(source.pci_cards(), _users_by(source.known) if users else None), name)
 
 
-def _users_by(known: Callable[[int], Known | None] | None) -> Callable[[Any], dict[str, Any]]:
+def _users_by(known: Callable[[int], KnownProcess | None] | None) -> Callable[[Any], dict[str, Any]]:
     def users(card: Any) -> dict[str, Any]:
-        # Imported only where there is a card: nobody else waits for what knows the host's processes.
+        # Imported only if there is a card: otherwise nothing needs to know the host's processes.
         from gpu_studio.hardware.card_users import users_of
 
         return {"users": users_of(card, known)}
@@ -45,7 +64,7 @@ def _users_by(known: Callable[[int], Known | None] | None) -> Callable[[Any], di
     return users
 
 
-def _told(found: list[dict[str, Any]] | Unknown, name: str) -> dict[str, Any]:
+def _reported(found: list[dict[str, Any]] | Unknown, name: str) -> dict[str, Any]:
     value = os.environ.get(VARIABLE)
     shown = [] if isinstance(found, Unknown) else left_visible(found, value)
     why = "" if shown else _why_none(found, value)
@@ -54,7 +73,7 @@ def _told(found: list[dict[str, Any]] | Unknown, name: str) -> dict[str, Any]:
 
 
 def _parts(card: dict[str, Any]) -> list[dict[str, Any]]:
-    """The card; of one in MIG mode its instances, told apart where they are of one size."""
+    """The card, or its instances if it is in MIG mode, distinguished if they are the same size."""
     whole = {name: value for name, value in card.items() if name in ("bus_id", "compute_capability")}
     kinds = [part["instance"] for part in card.get("instances", ())]
     parts = [
@@ -64,8 +83,8 @@ def _parts(card: dict[str, Any]) -> list[dict[str, Any]]:
     return parts or [card]
 
 
-def _all_cards(listed: list[PciCard], more: Callable[[Any], dict[str, Any]] | None) -> list[dict[str, Any]] | Unknown:
-    """Every card in PCI bus order. Cards asleep are not asked, because that would wake them."""
+def _all_cards(listed: list[PciCard], more: More) -> list[dict[str, Any]] | Unknown:
+    """Every card in PCI bus order. Sleeping cards are not queried, because that would wake them."""
     asleep = [_sleeper(card) for card in listed if card.asleep]
     awake = [card.bus_id for card in listed if not card.asleep]
     if asleep and not awake:
@@ -77,9 +96,9 @@ def _all_cards(listed: list[PciCard], more: Callable[[Any], dict[str, Any]] | No
 
 
 def _placed(found: list[dict[str, Any]], listed: list[str]) -> list[dict[str, Any]]:
-    """Cards that do not say where they are, at the addresses that the kernel lists and no other card has.
+    """Give cards without an address those that the kernel lists and no other card has.
 
-    Else one that is lost would come last, and those behind it be counted one too low.
+    Otherwise a lost card would come last, and the numbers of those after it would be too low.
     """
     free = [bus_id for bus_id in listed if bus_id not in {facts["bus_id"] for facts in found}]
     nowhere = [facts for facts in found if not facts["bus_id"]]
@@ -98,3 +117,67 @@ def _why_none(found: list[dict[str, Any]] | Unknown, value: str | None) -> str:
     if isinstance(found, Unknown):
         return found.why
     return why_hidden(found, value) if found and value is not None else NONE_FOUND
+
+
+def cards(bus_ids: Iterable[str] | None = None, more: More = None) -> list[dict[str, Any]] | Unknown:
+    """The facts of each card of the driver, or only of those at the given PCI addresses.
+
+    Querying a card wakes it: if others sleep, give the addresses of those that are awake.
+    """
+    with running() as failure:
+        if failure is not None:
+            return failure
+        if bus_ids is not None:
+            return [_facts(query("nvmlDeviceGetHandleByPciBusId", bus_id), bus_id, more) for bus_id in bus_ids]
+        count = query("nvmlDeviceGetCount")
+        if isinstance(count, Unknown):
+            return count
+        return [_facts(query("nvmlDeviceGetHandleByIndex", index), "", more) for index in range(count)]
+
+
+def _facts(handle: Any, bus_id: str, more: More) -> dict[str, Any]:
+    """One card as the fields of `gpu_studio.plan.Card`, without its index."""
+    if isinstance(handle, Unknown):
+        return {"uuid": "", "name": NAMELESS, "bus_id": bus_id, "lost": True, "why_unknown": handle.why}
+    ask = asking(handle)
+    return {
+        "uuid": "",
+        "name": NAMELESS,
+        "bus_id": bus_id,
+        **answers(ask, UUID, NAME, *([] if bus_id else [BUS_ID])),
+        **_memory(ask),
+        **answers(ask, COMPUTE_CAPABILITY),
+        **_utilisation(ask),
+        **(more(handle) if more else {}),
+        **_divided(ask, more),
+    }
+
+
+def _divided(ask: Ask, more: More) -> dict[str, Any]:
+    """The instances of a card in MIG mode, each as a card.
+
+    Without any, nothing can use the card.
+    """
+    if not answers(ask, MIG).get("mig"):
+        return {}
+    instances = [_instance(handle, place, more) for place, handle in instances_of(ask).items()]
+    return {"instances": instances} if instances else {"lost": True, "why_unknown": NO_INSTANCE}
+
+
+def _instance(handle: Any, place: int, more: More) -> dict[str, Any]:
+    ask = asking(handle)
+    facts = {"uuid": "", "name": f"{NAMELESS} MIG instance {place}", **answers(ask, UUID, NAME)}
+    kind = facts["name"].rpartition("MIG ")[2]
+    return facts | {"instance": kind} | _memory(ask) | (more(handle) if more else {})
+
+
+def _utilisation(ask: Ask) -> dict[str, Any]:
+    reported = answers(ask, UTILISATION)
+    return {"utilisation_percent": reported["utilisation_percent"]} if reported else {}
+
+
+def _memory(ask: Ask) -> dict[str, Any]:
+    answer = put(CAPACITY, ask)
+    if isinstance(answer, Unknown):
+        return {"total_mib": None, "used_mib": None, "why_unknown": answer.why}
+    return dict(zip(CAPACITY.names, answer, strict=True))

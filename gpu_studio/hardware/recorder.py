@@ -1,4 +1,4 @@
-"""Samples kept in a file: a run's `hardware.jsonl`, or a recording."""
+"""Write samples to a file: a run's `hardware.jsonl`, or a recording."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ import os
 from collections import Counter
 from pathlib import Path
 
-from gpu_studio.regular_files import open_regular
+from gpu_studio.common.figures import MIB
+from gpu_studio.common.regular_files import open_regular
 
-MIB = 1024 * 1024
 LIMIT_MIB = 256
 _START = b'{"sample":"'
 _OF_THE_MOMENT = b'{"sample":"asking"'
-"""What is of use only while it is told."""
+"""Samples that are useful only live."""
 _THINNED = frozenset({b"fast", b"slow", b"pcie", b"processes", b"host", b"beat"})
 
 
 class BeingRecordedError(Exception):
-    """Somebody else records into this file already."""
+    """Another process already records into this file."""
 
 
 class Recorder:
-    """Appends lines to a file, 0600, that never outgrows its limit, and lets nothing fail when the disk is full.
+    """Appends lines to a file, 0600, that never exceeds its limit; a full disk causes no failure.
 
-    Once half of the room is used every second sample of a class is kept, once half of the rest is used every fourth,
-    and so on: eight cards are recorded for more than a week. Cards and events are kept as long as there is any room.
+    When half of the limit is used, every second sample of a class is kept, when half of the rest is
+    used, every fourth, and so on: enough for more than a week of eight cards. Cards and events are
+    kept as long as there is any space. `follow` is as in `regular_files`.
 
-    `follow` is as in `regular_files`.
-
-    Raises OSError if the file cannot be opened, BeingRecordedError if it is being written by another.
+    Raises OSError if the file cannot be opened, BeingRecordedError if another process is writing
+    it.
     """
 
     def __init__(self, path: Path, limit: int = LIMIT_MIB * MIB, *, follow: bool = False) -> None:
-        self._descriptor = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, follow=follow)
+        self.descriptor = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, follow=follow)
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            os.close(self._descriptor)
+            os.close(self.descriptor)
             raise BeingRecordedError(f"{path} is being recorded into already") from error
         self.lost = 0
         self._limit = limit
-        self._size = os.fstat(self._descriptor).st_size
+        self._size = os.fstat(self.descriptor).st_size
         self._seen: Counter[bytes] = Counter()
 
     def __enter__(self) -> Recorder:
@@ -52,30 +52,33 @@ class Recorder:
         self.close()
 
     def write(self, line: bytes) -> bool:
-        """Keep a sample's line (without newline); whether it was kept. `lost` counts those the disk did not take."""
+        """Write a sample's line (without newline); return whether it was kept.
+
+        `lost` counts those that the disk did not take.
+        """
         if line.startswith(_OF_THE_MOMENT) or not self._is_due(line):
             return False
         data = line + b"\n"
         if self._size + len(data) > self._limit:
             return False
         try:
-            written = os.write(self._descriptor, data)
+            written = os.write(self.descriptor, data)
         except OSError:
             written = 0
         if written == len(data):
             self._size += written
             return True
-        # Half a line would spoil the next one.
+        # Half a line would corrupt the next one.
         with contextlib.suppress(OSError):
-            os.ftruncate(self._descriptor, self._size)
+            os.ftruncate(self.descriptor, self._size)
         self.lost += 1
         return False
 
     def close(self) -> None:
-        """End the recording. Doing it twice is harmless."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        """End the recording. Closing twice is harmless."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
 
     def _is_due(self, line: bytes) -> bool:
         kind = line[len(_START) : line.find(b'"', len(_START))] if line.startswith(_START) else b""

@@ -1,6 +1,7 @@
-"""When the sampler counts as hung, and when to start it anew: the rule, without a process or a clock of its own.
+"""The rule for when a sampler counts as hung and when to restart it.
 
-The window drives it with a QProcess and a timer, the command line by waiting.
+No process or clock of its own. The window drives it with a QProcess and a timer, the command line
+by waiting.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from pathlib import Path
 
 import msgspec
 
-from gpu_studio.hardware.samples import Asking
+from gpu_studio.contract.samples import Asking
 from gpu_studio.hardware.words import RENEW
 
 HANG_AFTER = 5.0
 OPENING_AFTER = 30.0
-"""Seconds: a driver that keeps nothing ready (no persistence mode) takes long to open eight cards."""
+"""Seconds: without persistence mode, a driver takes long to open eight cards."""
 SHORTEST, LONGEST = 0.5, 30.0
 STEADY_AFTER = 60.0
-"""Seconds after which a sampler that ends has not failed at starting."""
+"""Seconds after which the end of a sampler does not count as a failure to start."""
 ALL_CLASSES = ("fast", "slow", "processes", "pcie", "host", "host_processes")
 _OPENING, _ASKING = b'{"sample":"opening"', b'{"sample":"asking"'
 _ROOT = Path(__file__).resolve().parents[2]
@@ -32,14 +33,17 @@ _ROOT = Path(__file__).resolve().parents[2]
 def sampler_command(
     classes: Iterable[str] = ALL_CLASSES, rate: float = 1.0, folder: Path | None = None, python: str = sys.executable
 ) -> list[str]:
-    """The command line of a sampler. `folder` is the one whose disk is told of, such as that of the runs."""
-    # -P: a `random.py` in the current folder is not taken for Python's.
+    """The command line of a sampler.
+
+    `folder` is the one whose disk is reported, such as the runs'.
+    """
+    # -P: a `random.py` in the current folder does not shadow Python's.
     command = [python, "-P", "-m", "gpu_studio.hardware.sampler", "--classes", ",".join(classes), "--rate", str(rate)]
     return [*command, "--folder", str(folder)] if folder else command
 
 
 def sampler_environment() -> dict[str, str]:
-    """This process's environment, with the place of this package if it is not an installed one."""
+    """This process's environment, with the path of this package if it is not an installed one."""
     installed = {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")}
     if _ROOT in installed:
         return dict(os.environ)
@@ -48,7 +52,7 @@ def sampler_environment() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """Start the sampler again after `delay` seconds; `words` tell the user why."""
+    """Restart the sampler after `delay` seconds; `words` tell the user why."""
 
     delay: float
     words: str
@@ -56,10 +60,10 @@ class Restart:
 
 @dataclass(slots=True)
 class Watchdog:
-    """Follows a sampler's life. All times are of one monotonic clock, in seconds.
+    """Tracks a sampler's life. All times are of one monotonic clock, in seconds.
 
-    One that has hung is started again so that it says which card it asks (`options`): if it hangs again, that card is
-    left out from then on, and the others go on.
+    A hung one is restarted so that it reports which card it queries (`options`): if it hangs again,
+    that card is left out from then on, and the others continue.
     """
 
     hang_after: float = HANG_AFTER
@@ -74,36 +78,36 @@ class Watchdog:
 
     @property
     def options(self) -> list[str]:
-        """What to add to the sampler's command line the next time."""
+        """Arguments to add to the sampler's next command line."""
         left_out = ",".join(map(str, sorted(self._left_out)))
         return [*(["--careful"] if self._careful else []), *(["--leave-out", left_out] if left_out else [])]
 
     def forgive(self) -> None:
-        """Leave no card out any more: somebody wants it tried again."""
+        """Stop leaving cards out: the user wants to retry."""
         self._left_out.clear()
 
     def started(self, now: float) -> None:
-        """The sampler was started."""
+        """Record that the sampler was started."""
         self._started = self._heard = now
         self._patience = self.opening_after
 
     def heard(self, now: float, line: bytes) -> None:
-        """It has written a line. One that says that the driver is being opened buys time."""
+        """Record a line of output. One that the driver is being opened extends the deadline."""
         self._heard = now
         self._asked = _asked(line) if line.startswith(_ASKING) else None
         self._patience = self.opening_after if line.startswith(_OPENING) else self.hang_after
 
     @property
     def deadline(self) -> float:
-        """When it counts as hung unless it is heard of before."""
+        """When it counts as hung unless it writes a line before."""
         return self._heard + self._patience
 
     def is_overdue(self, now: float) -> bool:
-        """Whether it hangs: kill it, and tell `ended`."""
+        """Whether it hangs: then kill it, and call `ended`."""
         return now > self.deadline
 
     def ended(self, now: float, code: int | None, last_words: str = "") -> Restart:
-        """It has ended with this code (below zero: the signal), or was killed because it hung (None).
+        """It ended with this code (negative: the signal), or was killed because it hung (None).
 
         `last_words` are the last line of its stderr.
         """

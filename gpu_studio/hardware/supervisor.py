@@ -1,4 +1,4 @@
-"""The owner of a sampler: starts it, reads it, starts it anew when it dies or hangs."""
+"""Owns a sampler process: starts it, reads it, and restarts it when it dies or hangs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import IO, Any, Self
 
 import msgspec
 
-from gpu_studio.hardware.samples import Owner, encode
+from gpu_studio.contract.samples import Owner, encode
 from gpu_studio.hardware.supervision import Watchdog, sampler_command, sampler_environment
 
 READ = 262_144
@@ -21,12 +21,12 @@ _LAST_WORDS = 2000
 
 
 class Supervisor:
-    """A sampler for as long as the block runs. One thread may use it; nothing runs but in `lines`."""
+    """A sampler for the duration of the block. For one thread; work happens only in `lines`."""
 
     def __init__(self, command: Sequence[str] | None = None, watchdog: Watchdog | None = None) -> None:
         self._command = list(command or sampler_command())
         self._watchdog = watchdog or Watchdog()
-        self._process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
         self._start_at = time.monotonic()
         self._cut = b""
         self._errors = b""
@@ -42,10 +42,13 @@ class Supervisor:
     @property
     def pid(self) -> int | None:
         """The sampler's process; None while there is none."""
-        return self._process.pid if self._process else None
+        return self.process.pid if self.process else None
 
     def request(self, **wanted: Any) -> None:
-        """Ask the sampler for `classes`, a `rate`, or a `retry`; one that is started later is asked the same."""
+        """Send the sampler `classes`, a `rate`, or a `retry`.
+
+        Restarted samplers get the same request.
+        """
         line = msgspec.json.encode(wanted) + b"\n"
         if wanted.get("retry"):
             self._watchdog.forgive()
@@ -54,9 +57,10 @@ class Supervisor:
         self._send(line)
 
     def lines(self, timeout: float) -> list[bytes]:
-        """The samples that come within `timeout` seconds, one line each; returns with the first that come.
+        """The samples that arrive within `timeout` seconds, one line each.
 
-        What befalls the sampler itself comes as an `Owner` sample.
+        Returns with the first ones. Events of the sampler itself, such as a restart, come as
+        `Owner` samples.
         """
         end = time.monotonic() + timeout
         while True:
@@ -67,8 +71,8 @@ class Supervisor:
                 return []
 
     def close(self) -> None:
-        """End the sampler. One stuck in the driver is killed, and goes when it can."""
-        process, self._process = self._process, None
+        """End the sampler. One stuck in the driver is killed, and ends when it can."""
+        process, self.process = self.process, None
         if process is not None:
             _close(process.stdin)
             if not _wait_for(process, LONGEST_DYING):
@@ -79,13 +83,13 @@ class Supervisor:
         self._start_at = float("inf")
 
     def _wait(self, end: float) -> float:
-        until = min(end, self._watchdog.deadline if self._process else self._start_at)
+        until = min(end, self._watchdog.deadline if self.process else self._start_at)
         return max(0.0, until - time.monotonic())
 
     def _start_if_due(self) -> None:
-        if self._process is None and time.monotonic() >= self._start_at:
+        if self.process is None and time.monotonic() >= self._start_at:
             try:
-                self._process = subprocess.Popen(
+                self.process = subprocess.Popen(
                     [*self._command, *self._watchdog.options],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
@@ -101,7 +105,7 @@ class Supervisor:
             self._send(self._request)
 
     def _read(self, seconds: float) -> list[bytes]:
-        process = self._process
+        process = self.process
         if process is None or process.stdout is None or process.stderr is None:
             time.sleep(seconds)
             return []
@@ -137,7 +141,7 @@ class Supervisor:
 
     def _restart(self, process: subprocess.Popen[bytes], code: int | None) -> list[bytes]:
         _close(process.stdin, process.stdout, process.stderr)
-        self._process = None
+        self.process = None
         now = time.monotonic()
         words = self._errors.decode("utf-8", "replace").strip().splitlines()
         restart = self._watchdog.ended(now, code, words[-1] if words else "")
@@ -145,9 +149,9 @@ class Supervisor:
         return [encode(Owner(time=time.time(), words=restart.words)).rstrip(b"\n")]
 
     def _send(self, line: bytes) -> None:
-        if line and self._process is not None and self._process.stdin is not None:
+        if line and self.process is not None and self.process.stdin is not None:
             with contextlib.suppress(OSError):
-                os.write(self._process.stdin.fileno(), line)
+                os.write(self.process.stdin.fileno(), line)
 
 
 def _wait_for(process: subprocess.Popen[bytes], seconds: float) -> bool:

@@ -1,4 +1,7 @@
-"""What TensorFlow sees, as a process of the trainer's answers it: `python -m gpu_studio.trainer.ask devices`."""
+"""TensorFlow's view of the devices, parsed from the answer of a trainer process.
+
+The question is `python -m gpu_studio.trainer.ask devices`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from gpu_studio.hardware.identity import Seen
 
 
 class ViewError(ValueError):
-    """An answer that does not tell what TensorFlow sees."""
+    """An answer that does not contain TensorFlow's view."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,10 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Physical:
-    """A physical device of TensorFlow's, `GPU:0`. TensorFlow tells a card's PCI address, and no UUID."""
+    """A physical device of TensorFlow, `GPU:0`.
+
+    TensorFlow gives a card's PCI address, but no UUID.
+    """
 
     name: str
     card: str = ""
@@ -36,13 +42,16 @@ class Physical:
 
     @property
     def seen(self) -> Seen:
-        """The device as it is joined with the driver's cards."""
+        """The device in the form used to match it with the driver's cards."""
         return Seen(int(self.name.rpartition(":")[2]), bus_id=self.bus_id, name=self.card)
 
 
 @dataclass(frozen=True, slots=True)
 class Logical:
-    """A logical device of TensorFlow's. `limit_bytes` is what TensorFlow would use at most; None is unknown."""
+    """A logical device of TensorFlow. `limit_bytes` is the most that TensorFlow would use.
+
+    None is unknown.
+    """
 
     name: str
     limit_bytes: int | None = None
@@ -50,7 +59,7 @@ class Logical:
 
 @dataclass(frozen=True, slots=True)
 class CudaCard:
-    """A card as CUDA counts it."""
+    """A card as CUDA numbers it."""
 
     ordinal: int
     uuid: str = ""
@@ -59,7 +68,7 @@ class CudaCard:
 
     @property
     def seen(self) -> Seen:
-        """The card as it is joined with the driver's."""
+        """The card in the form used to match it with the driver's."""
         return Seen(self.ordinal, self.uuid, self.bus_id, self.name)
 
 
@@ -75,7 +84,7 @@ class Cuda:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A CUDA library that this TensorFlow loads: where it was found, or why it cannot be loaded."""
+    """A CUDA library that this TensorFlow loads: its path, or why it cannot be loaded."""
 
     name: str
     path: str = ""
@@ -84,7 +93,7 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class TensorFlowView:
-    """TensorFlow as it is in a trainer. `errors` are what it said where it did not answer."""
+    """TensorFlow in a trainer process. `errors` are its messages where it did not answer."""
 
     tensorflow: str
     keras: str = ""

@@ -1,4 +1,4 @@
-"""How the cards are joined to each other and to the host's processors: the values, and the matrix made of them."""
+"""The links between cards, and between cards and processors: the values and the matrix of them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ PATHS: dict[Path, str] = {
     "SYS": "the link between NUMA nodes (UPI, Infinity Fabric)",
     "?": "unknown",
 }
-"""What data passes on its way between two cards, from the nearest to the farthest, as `nvidia-smi topo` names them."""
+"""The paths of data between two cards, from the shortest to the longest, as in `nvidia-smi topo`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A card in the topology. `cpus` are the host's processors near it, `0-15,32-47`; empty and None are unknown.
+class TopologyNode:
+    """A card in the topology. `cpus` are the nearby processors, `0-15,32-47`.
 
-    `nvlinks` counts its NVLinks in use, those to switches and to other cards together.
+    Empty and None are unknown. `nvlinks` counts its NVLinks in use, those to switches and to other
+    cards together.
     """
 
     name: str
@@ -37,10 +38,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """Two cards, by their places in `Topology.nodes`, and what lies between them.
+    """Two cards, by their indices in `Topology.nodes`, and the link between them.
 
-    `nvlinks` counts the NVLinks between them, straight or through switches. `peer` says whether each can read the
-    other's memory; None is unknown. If not True, `why_no_peer` says why in words.
+    `nvlinks` counts the NVLinks between them, direct or through switches. `peer` says whether each
+    can read the other's memory; None is unknown. If it is not True, `why_no_peer` says why in
+    words.
     """
 
     first: int
@@ -53,30 +55,33 @@ class Joint:
 
     @property
     def cell(self) -> str:
-        """What stands in the matrix: `NV12` for twelve NVLinks, else the way over PCIe."""
+        """The matrix entry: `NV12` for twelve NVLinks, else the path over PCIe."""
         return f"NV{self.nvlinks}" if self.nvlinks else self.path
 
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """The cards and what lies between each two of them."""
+    """The cards and the links between them."""
 
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[TopologyNode, ...] = ()
     joints: tuple[Joint, ...] = ()
 
     def between(self, first: int, second: int) -> Joint:
-        """What lies between two cards, given by their places in either order; one that says nothing if unknown."""
+        """The link between two cards, given by index in either order.
+
+        One without facts if unknown.
+        """
         low, high = sorted((first, second))
         known = (joint for joint in self.joints if (joint.first, joint.second) == (low, high))
         return next(known, Joint(low, high))
 
     def pairs(self) -> Iterator[Joint]:
-        """What lies between each two cards, each pair once."""
+        """The link of each pair of cards, each pair once."""
         return (self.between(*pair) for pair in combinations(range(len(self.nodes)), 2))
 
 
 def matrix(topology: Topology) -> list[list[str]]:
-    """The matrix of `nvidia-smi topo -m`: a row and a column a card, `X` where a card meets itself."""
+    """The matrix of `nvidia-smi topo -m`: a row and a column per card, `X` on the diagonal."""
     places = range(len(topology.nodes))
     return [["X" if row == column else topology.between(row, column).cell for column in places] for row in places]
 
@@ -90,7 +95,7 @@ def table(topology: Topology) -> list[list[str]]:
 
 
 def as_text(topology: Topology) -> str:
-    """The table for a terminal, and a legend of just what stands in it; empty without cards."""
+    """The table for a terminal, with a legend of its entries; empty without cards."""
     if not topology.nodes:
         return ""
     rows = table(topology)
@@ -99,7 +104,7 @@ def as_text(topology: Topology) -> str:
     return "\n".join([*lines, "", *_legend(topology)])
 
 
-def _numa(node: Node) -> str:
+def _numa(node: TopologyNode) -> str:
     return "?" if node.numa is None else str(node.numa)
 
 

@@ -1,9 +1,10 @@
-"""Which cards to mirror over, with which all-reduce, and where variables belong: rules over the topology.
+"""Advice from the topology: which cards to mirror over, which all-reduce, and where variables go.
 
-The reasoning is that of TensorFlow's performance guide (github.com/tensorflow/docs, r1.x guide/performance/benchmarks
-and models, "Variable distribution and gradient aggregation"): where cards can read each other's memory, variables
-belong on the cards and gradients are summed by NCCL; where they cannot, every copy passes through the host's memory,
-and for models with few weights for their work the variables are best kept on the CPU.
+The reasoning is that of TensorFlow's performance guide (github.com/tensorflow/docs, r1.x
+guide/performance/benchmarks and models, "Variable distribution and gradient aggregation"): where
+cards can read each other's memory, variables belong on the cards and gradients are summed by NCCL;
+where they cannot, every copy passes through the host's memory, and for models with few weights for
+their work the variables are best kept on the CPU.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gpu_studio.hardware.topology import PATHS, Joint, Topology
+from gpu_studio.plan.strategies import CENTRAL_STORAGE, MIRRORED, NONE
 
 NEARNESS = tuple(PATHS)
 TWO_ISLANDS = PAIR = 2
@@ -19,12 +21,13 @@ TWO_ISLANDS = PAIR = 2
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to choose on this machine. `mirror` holds groups of places in `Topology.nodes`, the best group first.
+    """What to choose on this machine.
 
-    `strategy` and `all_reduce` are a plan's words; `variables` is where a plan's strategy would keep the weights.
+    `mirror` are groups of indices in `Topology.nodes`, the best first. `strategy` and `all_reduce`
+    are values of a plan; `variables` is where the strategy would keep the weights.
     """
 
-    strategy: Literal["none", "mirrored", "central_storage"]
+    strategy: str
     all_reduce: Literal["auto", "nccl", "hierarchical_copy"]
     variables: Literal["cards", "cpu"]
     mirror: tuple[tuple[int, ...], ...]
@@ -36,7 +39,7 @@ def advise(topology: Topology) -> Advice | None:
     if not topology.nodes:
         return None
     if len(topology.nodes) == 1:
-        return Advice("none", "auto", "cards", ((0,),), ("One card: train on it without a strategy.",))
+        return Advice(NONE.name, "auto", "cards", ((0,),), ("One card: train on it without a strategy.",))
     groups = islands(topology)
     if len(groups) == len(topology.nodes):
         return _without_peers(topology)
@@ -44,9 +47,9 @@ def advise(topology: Topology) -> Advice | None:
 
 
 def islands(topology: Topology) -> tuple[tuple[int, ...], ...]:
-    """Groups of cards in which each can read each other's memory, the largest and then the best joined first.
+    """Groups of cards that can read each other's memory, the largest and best linked first.
 
-    Grown from the best joined pair on: a card joins a group if it can reach every member of it.
+    Each group grows from the best linked pair: a card joins if it can reach every member.
     """
     left = set(range(len(topology.nodes)))
     found: list[tuple[int, ...]] = []
@@ -60,7 +63,7 @@ def islands(topology: Topology) -> tuple[tuple[int, ...], ...]:
 
 
 def best_pairs(topology: Topology) -> list[Joint]:
-    """Each two cards, those that copy fastest between each other first."""
+    """All pairs of cards, those with the fastest copies between them first."""
     return sorted(topology.pairs(), key=_slowness)
 
 
@@ -72,7 +75,7 @@ def _slowness(joint: Joint) -> tuple[object, ...]:
 def _grown(topology: Topology, joint: Joint, left: set[int]) -> tuple[int, ...]:
     group = [joint.first, joint.second]
     while candidates := [c for c in sorted(left - set(group)) if _reaches_all(topology, c, group)]:
-        # A card over NVLink before one over PCIe, so that the islands of a DGX-1 are found.
+        # A card over NVLink comes before one over PCIe, so that the islands of a DGX-1 are found.
         nearest = min(candidates, key=lambda c: max(_slowness(topology.between(c, member))[:4] for member in group))
         if not _as_fast(topology, nearest, group):
             break
@@ -85,7 +88,7 @@ def _reaches_all(topology: Topology, card: int, group: list[int]) -> bool:
 
 
 def _as_fast(topology: Topology, card: int, group: list[int]) -> bool:
-    """Whether taking the card in leaves a group that is joined by NVLink joined by NVLink."""
+    """Whether a group linked by NVLink stays so with this card."""
     joined = topology.between(group[0], group[1]).nvlinks > 0
     return not joined or all(topology.between(card, member).nvlinks for member in group)
 
@@ -100,20 +103,23 @@ def _one_island(topology: Topology) -> Advice:
         "Variables belong on the cards.",
         *_across_nodes(topology, everyone),
     ]
-    return Advice("mirrored", "nccl", "cards", (everyone,), tuple(words))
+    return Advice(MIRRORED.name, "nccl", "cards", (everyone,), tuple(words))
 
 
 def _several(topology: Topology, groups: tuple[tuple[int, ...], ...]) -> Advice:
-    told = " and ".join(_names(topology, group) for group in groups if len(group) > 1)
-    words = [f"Mirror over {told}: within each group the cards reach each other fastest. Take NCCL.", _between(groups)]
-    # Two equal halves is the machine that hierarchical copy was written for (DGX-1).
+    reported = " and ".join(_names(topology, group) for group in groups if len(group) > 1)
+    words = [
+        f"Mirror over {reported}: within each group the cards reach each other fastest. Take NCCL.",
+        _between(groups),
+    ]
+    # Two equal halves are the machine that hierarchical copy was written for (DGX-1).
     halves = len(groups) == TWO_ISLANDS and len(groups[0]) == len(groups[1])
     if halves:
         words.append(
             "Over both groups at once, measure hierarchical_copy against NCCL: it sums within each group first."
         )
     words.append("Variables belong on the cards.")
-    return Advice("mirrored", "nccl", "cards", groups, tuple(words))
+    return Advice(MIRRORED.name, "nccl", "cards", groups, tuple(words))
 
 
 def _between(groups: tuple[tuple[int, ...], ...]) -> str:
@@ -130,7 +136,7 @@ def _without_peers(topology: Topology) -> Advice:
         "For models with few weights for their work (convolutions), keep the variables on the CPU: central_storage.",
         "For models with many weights (large dense or embedding layers), mirror with NCCL, and make the batch large.",
     ]
-    return Advice("central_storage", "nccl", "cpu", (everyone,), (*words, *_across_nodes(topology, everyone)))
+    return Advice(CENTRAL_STORAGE.name, "nccl", "cpu", (everyone,), (*words, *_across_nodes(topology, everyone)))
 
 
 def _why_without(topology: Topology) -> str:

@@ -1,4 +1,4 @@
-"""The topology as NVML tells it. Runs in the process that may be lost to a driver's crash."""
+"""Read the topology from NVML, in a process that a driver crash may take down."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpu_studio.hardware.pci import DEVICES, plain_bus_id
 LEVELS: Mapping[int, values.Path] = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
 """NVML's nvmlGpuTopologyLevel_t; 0 is two cards on one board."""
 
-# nvmlGpuP2PCapsIndex_t for reading. The name in nvidia-ml-py is a tuple by mistake.
+# nvmlGpuP2PCapsIndex_t for reading. The constant in nvidia-ml-py is a tuple by mistake.
 READING = 0
 WHY_NO_PEER = {
     1: "the mainboard's chipset does not allow it",
@@ -30,7 +30,7 @@ LINK_COUNT_FIELD = 91
 MOST_LINKS = 36
 NODE_SCOPE = 0
 WORDS_OF_CPUS, WORDS_OF_NODES = 64, 16
-"""How many words of 64 bits to ask for: 4096 processors, 1024 NUMA nodes."""
+"""How many 64-bit words to request: 4096 processors, 1024 NUMA nodes."""
 
 Links = list[tuple[str, int]]
 """The far end of each NVLink in use (a PCI address, or `switch`), and the link's version."""
@@ -45,7 +45,7 @@ def read(cards: Sequence[tuple[Any, Seen]], devices: Path | None = DEVICES) -> v
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Numbers as the kernel writes lists of processors: `0-3,8`."""
+    """Format numbers as the kernel writes lists of processors: `0-3,8`."""
     runs: list[list[int]] = []
     for number in sorted(set(numbers)):
         if runs and number == runs[-1][1] + 1:
@@ -55,10 +55,10 @@ def ranges(numbers: Iterable[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-def _node(handle: Any, card: Seen, nvlinks: int, devices: Path | None) -> values.Node:
+def _node(handle: Any, card: Seen, nvlinks: int, devices: Path | None) -> values.TopologyNode:
     folder = devices / plain_bus_id(card.bus_id) if devices and card.bus_id else None
     name = f"GPU{card.number}"
-    return values.Node(name, card.uuid, card.bus_id, _numa(handle, folder), _cpus(handle, folder), nvlinks)
+    return values.TopologyNode(name, card.uuid, card.bus_id, _numa(handle, folder), _cpus(handle, folder), nvlinks)
 
 
 def _cpus(handle: Any, folder: Path | None) -> str:
@@ -70,9 +70,9 @@ def _numa(handle: Any, folder: Path | None) -> int | None:
     answer = query("nvmlDeviceGetMemoryAffinity", handle, WORDS_OF_NODES, NODE_SCOPE)
     if not isinstance(answer, Unknown):
         return next(iter(_bits(answer)), None)
-    told = _text(folder, "numa_node")
-    # The kernel's -1 means that the machine has no NUMA nodes to speak of.
-    return int(told) if told.isdecimal() else None
+    reported = _text(folder, "numa_node")
+    # The kernel's -1 means that the machine has no NUMA nodes.
+    return int(reported) if reported.isdecimal() else None
 
 
 def _bits(words: Iterable[int]) -> list[int]:
@@ -102,7 +102,7 @@ def _peer(status: int | Unknown) -> tuple[bool | None, str]:
 
 
 def _between(own: Links, others: Links, other: Seen) -> list[int]:
-    """The versions of the NVLinks between two cards: those straight to it, and those of both to the switches."""
+    """The versions of the NVLinks between two cards: direct, or those of both to the switches."""
     straight = [version for end, version in own if same(Seen(0, bus_id=end), Seen(0, bus_id=other.bus_id))]
     to_switch = [version for end, version in own if end == "switch"]
     from_switch = [version for end, version in others if end == "switch"]
@@ -115,7 +115,7 @@ def _links(handle: Any) -> Links:
 
 
 def _link_count(handle: Any) -> int:
-    """The card's own number of links: beyond it NVML answers that the argument is wrong."""
+    """The card's own number of links: beyond it NVML reports a wrong argument."""
     fields = query("nvmlDeviceGetFieldValues", handle, [LINK_COUNT_FIELD])
     if isinstance(fields, Unknown) or fields[0].nvmlReturn != 0:
         return 0

@@ -1,4 +1,4 @@
-"""What the parts of the hardware room say to each other, without importing each other for it."""
+"""Values shared by modules of `hardware` that must not import each other."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ RENEW = 75
 
 
 class SimulationError(ValueError):
-    """What was to be simulated cannot be: why, and what there is."""
+    """The requested simulation is impossible: why, and what is available."""

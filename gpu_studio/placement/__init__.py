@@ -1,1 +1,4 @@
-"""Where layers go: what a layer costs, how a model is cut, what a pipeline takes. Pure: values in, values out."""
+"""What layers cost, where to place them, and what a training step takes. Pure.
+
+Values in, values out: no TensorFlow, Qt or NVML.
+"""

@@ -1,9 +1,9 @@
-"""How much of a device's memory TensorFlow's allocator gives out for what is asked of it (`bfc_allocator.cc`).
+"""Simulates TensorFlow's memory allocator (`bfc_allocator.cc`) on one device.
 
-It gives the smallest free block that is large enough, and cuts it only if that leaves at least as much again: up to
-half of a block can lie idle in a tensor's hands. What is freed is joined with the free blocks beside it. A card's
-memory is one region; on a CPU regions are added as they are needed, each twice as large as the one before, or as much
-larger as what is asked needs.
+It returns the smallest free block that is large enough, and splits it only if at least as much is
+left over: up to half of a block can be wasted. A freed block is merged with free neighbours. A
+card's memory is one region; on a CPU regions are added when needed, each twice as large as the
+last, or larger if the request demands it.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gpu_studio.placement.liveness import History, block_of
+from gpu_studio.placement.liveness import MemoryHistory, block_of
 
 UNIT = 256
-"""Bytes that every block is a multiple of."""
+"""The size of every block is a multiple of this many bytes."""
 LARGEST_REST = 128 * 2**20
-"""A rest of so many bytes is cut off in any case."""
+"""A remainder of at least this many bytes is always split off."""
 FIRST_REGION = 2 * 2**20
 Layout = tuple[frozenset[tuple[int, tuple[int, ...]]], tuple[tuple[int, int], ...]]
-"""The places of the blocks that are given out, by their numbers; size and place of each that is free."""
+"""The positions of allocated blocks by number, and the size and position of each free block."""
 
 
-class Requests(NamedTuple):
-    """What a step of some batch asks for: in `turns` the number of a block, the bytes of a piece, and how many pieces.
+class AllocationRequests(NamedTuple):
+    """The memory requests of a step: `turns` of (block number, bytes per piece, number of pieces).
 
-    None are asked for where the block is given back. `left` are the blocks that are still there when the step ends, and
+    Zero pieces free the block. `left` are the blocks that still exist when the step ends, and
     `moved` those that variables have moved to.
     """
 
@@ -36,19 +36,19 @@ class Requests(NamedTuple):
     moved: Mapping[int, int]
 
 
-def requested(step: History, batch: int) -> Requests:
-    """What a step of `batch` samples asks for."""
+def requested(step: MemoryHistory, batch: int) -> AllocationRequests:
+    """The memory requests of a step of `batch` samples."""
     turns = [
         (block, _rounded(size.bytes(batch), size.pieces), size.pieces) if taken else (block, 0, 0)
         for block, size, taken in step.changes
     ]
     taken = {change.block for change in step.changes if change.taken}
     given_back = {change.block for change in step.changes if not change.taken}
-    return Requests(turns, frozenset(taken - given_back - set(step.moved.values())), step.moved)
+    return AllocationRequests(turns, frozenset(taken - given_back - set(step.moved.values())), step.moved)
 
 
 def _rounded(size: int, pieces: int) -> int:
-    """The bytes of a block for each of so many pieces of `size`."""
+    """The bytes of each of `pieces` blocks that together hold `size`."""
     return max(UNIT, -(-size // (pieces * UNIT)) * UNIT)
 
 
@@ -62,27 +62,30 @@ class _Block:
 
 
 class Arena:
-    """The memory of one device. Blocks that are given out are known by numbers of the taker's choosing."""
+    """The memory of one device. The caller numbers the blocks that it takes."""
 
     def __init__(self, *, grows: bool) -> None:
-        """One that `grows` begins with nothing; else there is more than anybody will ask for."""
+        """With `grows`, memory starts empty and regions are added.
+
+        Otherwise it is practically unlimited.
+        """
         self.used = 0
-        """Bytes given out."""
+        """Bytes allocated."""
         self._taken: dict[int, list[_Block]] = {}
         self._free: list[tuple[int, int, _Block]] = []
-        self._end = 0
+        self.end = 0
         self._region = FIRST_REGION
         if not grows:
             self._add_region(2**50)
 
     @property
     def layout(self) -> Layout:
-        """What lies where: in two arenas that are alike in this, the same steps are given the same memory."""
+        """The positions of all blocks. Arenas with equal layouts serve the same steps equally."""
         taken = ((number, tuple(block.place for block in blocks)) for number, blocks in self._taken.items())
         return frozenset(taken), tuple((size, place) for size, place, _ in self._free)
 
     def take(self, number: int, size: int, pieces: int = 1) -> None:
-        """Give out at least `size` bytes as block `number`, in so many pieces."""
+        """Allocate at least `size` bytes as block `number`, in `pieces` pieces."""
         needed = _rounded(size, pieces)
         self._taken[number] = [self._take(needed) for _ in range(pieces)]
 
@@ -114,12 +117,12 @@ class Arena:
             block = _join(block.before, block)
         self._offer(block)
 
-    def peak(self, step: Requests) -> int:
-        """The most that a step is given besides what was given out.
+    def peak(self, step: AllocationRequests) -> int:
+        """The most that a step allocates in addition to what was allocated before it.
 
-        Then all of it is free, but for what the variables have moved to: that is theirs now.
+        Afterwards all of the step's memory is free, except the blocks that variables have moved to.
         """
-        # The innermost loop of a rehearsal: a million turns for a large model.
+        # The innermost loop of a rehearsal: a million iterations for a large model.
         before = most = self.used
         taken, take, free = self._taken, self._take, self._free_block
         for number, needed, pieces in step.turns:
@@ -137,9 +140,13 @@ class Arena:
 
     def _move(self, moved: Mapping[int, int]) -> None:
         for variable, block in moved.items():
-            if block_of(variable) in self._taken:
-                self.give_back(block_of(variable))
-            self._taken[block_of(variable)] = self._taken.pop(block)
+            self.replace(block_of(variable), block)
+
+    def replace(self, number: int, by: int) -> None:
+        """Free block `number`, if it is allocated, and give its number to block `by`."""
+        if number in self._taken:
+            self.give_back(number)
+        self._taken[number] = self._taken.pop(by)
 
     def _grow(self, needed: int) -> None:
         if needed <= self._region:
@@ -151,8 +158,8 @@ class Arena:
             self._add_region(self._region)
 
     def _add_region(self, size: int) -> None:
-        self._offer(_Block(self._end, size))
-        self._end += size
+        self._offer(_Block(self.end, size))
+        self.end += size
 
     def _cut(self, block: _Block, size: int) -> None:
         rest = _Block(block.place + size, block.bytes - size, True, block, block.behind)
@@ -170,7 +177,7 @@ class Arena:
 
 
 def _join(block: _Block, behind: _Block) -> _Block:
-    """The two blocks as one."""
+    """Merge the two blocks."""
     block.bytes += behind.bytes
     block.behind = behind.behind
     if behind.behind is not None:

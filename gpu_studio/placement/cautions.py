@@ -1,4 +1,4 @@
-"""What a plan can run with and a person should know: rules that need the model, the data, or the predicted memory."""
+"""Warnings about a plan that can run: rules that need the model, the data or predicted memory."""
 
 from __future__ import annotations
 
@@ -7,19 +7,71 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 
-from gpu_studio.placement.memory import DeviceMemory, predict
-from gpu_studio.placement.plan_facts import PlanFacts
-from gpu_studio.placement.sample_cautions import faint_bytes, lacking_classes, own_ways
-from gpu_studio.placement.work_words import flops_in_words
-from gpu_studio.plan import MIB, Machine, Plan, logical_devices, replica_count
-from gpu_studio.plan.card_memory import by_room, now_mib, outside_mib
+from gpu_studio.common.figures import MIB, flops, size
+from gpu_studio.placement.memory import PredictedMemory, predict
+from gpu_studio.placement.plan_facts import SCALED_AGAIN, PlanFacts
+from gpu_studio.plan import Machine, Plan, logical_devices, replica_count
+from gpu_studio.plan.card_memory import by_available_memory, now_mib, outside_mib
 from gpu_studio.plan.cautions import checked, on_one
-from gpu_studio.plan.gradients import holding
 from gpu_studio.plan.hiding import only_on
-from gpu_studio.plan.holders import amount, held_by
-from gpu_studio.plan.mending import Caution, Mend, changing
+from gpu_studio.plan.holders import held_by
+from gpu_studio.plan.mending import Caution, Remedy, changing
+from gpu_studio.plan.pixels import BRIGHTEST
 from gpu_studio.plan.problems import listed
-from gpu_studio.plan.rules.distribution_rules import SPREADING
+from gpu_studio.plan.replication import replica_devices
+from gpu_studio.plan.splitting import STRATIFY
+from gpu_studio.plan.strategies import strategy_of
+
+FAINT = 16
+"""Of 255. Bytes that go no higher are digits of 17 shades, or black and white as 0 and 1, and hardly photographs."""
+
+
+def own_remedies(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
+    """Ways in which a user's own model behaves differently here than its author may expect."""
+    for note in facts.model.notes if facts.model else ():
+        scales = note.name == SCALED_AGAIN
+        if not (scales and _are_as_they_are(plan)):
+            yield Caution(note.name, note.text, note.why, _as_they_are(plan, facts) if scales else None)
+
+
+def faint_bytes(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
+    """Image bytes so small that, divided by 255, they tell a model nothing."""
+    data = facts.data
+    if data is None or not data.pixels or _are_as_they_are(plan):
+        return
+    highest = round(data.highest * BRIGHTEST)
+    if 0 < highest <= FAINT:
+        text = f"The bytes of {data.name} go no higher than {highest}, and a model gets them divided by {BRIGHTEST}."
+        why = f"It learns little from numbers in 0…{data.highest:.2g}."
+        yield Caution("faint bytes", text, why, _as_they_are(plan, facts))
+
+
+def lacking_classes(plan: Plan, facts: PlanFacts) -> Iterator[Caution]:
+    """Splits that lack classes which others have: the gravest first, all as one warning."""
+    data = facts.data
+    if data is None or not data.notes or data.split != plan.data.split:
+        return
+    reported = " ".join(data.notes)
+    what, _, means = reported.replace(f" {STRATIFY}", "").partition(". ")
+    if STRATIFY in reported:
+        mend = changing("Split by class", "data", split="stratified", groups=None)
+        yield Caution("lacking classes", f"{what}.", f"{means} {STRATIFY}", mend)
+    else:
+        yield Caution("lacking classes", f"{what}.", means)
+
+
+def _as_they_are(plan: Plan, facts: PlanFacts) -> Remedy | None:
+    """The remedy that gives a model unscaled bytes, if the plan has a choice."""
+    if facts.data is None or not facts.data.pixels or not (plan.data.file or plan.data.folder):
+        return None
+    highest = BRIGHTEST if facts.data.highest * BRIGHTEST > FAINT else round(facts.data.highest * BRIGHTEST)
+    return changing(f"Give it 0…{highest}", "data", options={**plan.data.options, "scale": "none"})
+
+
+def _are_as_they_are(plan: Plan) -> bool:
+    """Whether the plan says so; the facts are then those of the plan before the change."""
+    return plan.data.options.get("scale") == "none"
+
 
 TOO_MUCH = "too much memory"
 LITTLE_WORK_FLOPS = 1e9
@@ -33,12 +85,12 @@ FEWEST_STEPS = 8
 
 
 def cautions_with(plan: Plan, machine: Machine, facts: PlanFacts) -> tuple[Caution, ...]:
-    """Every warning that the model and the data give cause for, each with a mend where one removes it."""
+    """Every warning that the model and the data cause, with a remedy where one removes it."""
     return checked(plan, machine, lambda changed: _all(changed, machine, facts))
 
 
 def _all(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
-    yield from own_ways(plan, facts)
+    yield from own_remedies(plan, facts)
     yield from faint_bytes(plan, facts)
     yield from lacking_classes(plan, facts)
     if plan.training.batch_size > 0:
@@ -50,53 +102,51 @@ def _all(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
 
 
 def too_much_memory(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
-    """A step that takes more than a device has."""
+    """A step that needs more memory than a device has."""
     over = [each for each in predict(plan, machine, facts) if each.fits is False]
     if over:
-        most = max(over, key=lambda each: each.total - (each.room_bytes or 0))
+        most = max(over, key=lambda each: each.total - (each.usable_bytes or 0))
         others = f" The same on {listed(each.device for each in over if each is not most)}." if len(over) > 1 else ""
         why = f"{_why_so_little(most, plan, machine)}The run would end for want of memory.{others}"
-        ways = (*_elsewhere(plan, machine, facts), _smaller_batch(plan, machine, facts))
+        remedies = (*_elsewhere(plan, machine, facts), _smaller_batch(plan, machine, facts))
         caution = Caution(TOO_MUCH, _too_much(most), why, waits=all(each.waits for each in over))
-        yield caution.with_ways([way for way in ways if way is not None])
+        yield caution.with_remedies([way for way in remedies if way is not None])
 
 
-def _too_much(memory: DeviceMemory) -> str:
+def _too_much(memory: PredictedMemory) -> str:
     there = "are free now" if memory.waits else "are there"
-    return f"A step needs {amount(memory.total)} on {memory.device}, and {amount(memory.room_bytes or 0)} {there}."
+    return f"A step needs {size(memory.total)} on {memory.device}, and {size(memory.usable_bytes or 0)} {there}."
 
 
-def _why_so_little(memory: DeviceMemory, plan: Plan, machine: Machine) -> str:
-    """Who has the rest of the card: CUDA and its libraries, and those who hold some of it now."""
+def _why_so_little(memory: PredictedMemory, plan: Plan, machine: Machine) -> str:
+    """What takes the rest of the card's memory: CUDA and its libraries, and other programs."""
     device = next(each for each in logical_devices(plan, machine) if each.name == memory.device)
     card, carved = machine.card(device.physical), device.limit_mib is not None
     if card is None:
         return ""
     if memory.waits and card.used_mib and card.free_mib is not None:
         kept = card.free_mib - (now_mib(card, carved=carved) or 0)
-        holders = held_by(card.users) or f"held by others ({amount(card.used_mib * MIB)})"
-        left = f"{amount(card.free_mib * MIB)} are left, of which CUDA and its libraries get {amount(kept * MIB)}"
+        holders = held_by(card.users) or f"held by others ({size(card.used_mib * MIB)})"
+        left = f"{size(card.free_mib * MIB)} are left, of which CUDA and its libraries get {size(kept * MIB)}"
         return f"{card.title} is {holders}: {left}. "
     outside = None if carved else outside_mib(card)
     if outside is None or card.usable_mib is None:
         return ""
-    return (
-        f"Of the {amount(card.usable_mib * MIB)} of {card.title}, CUDA and its libraries get {amount(outside * MIB)}. "
-    )
+    return f"Of the {size(card.usable_mib * MIB)} of {card.title}, CUDA and its libraries get {size(outside * MIB)}. "
 
 
-def _elsewhere(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Mend]:
+def _elsewhere(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Remedy]:
     """The one device of the plan on another card, that with the most room, if it fits there."""
-    if len(holding(plan, machine)) != 1 or plan.distribution.strategy not in ("none", "one_device"):
+    if len(replica_devices(plan, machine)) != 1 or strategy_of(plan).devices not in ("none", "one"):
         return
-    ways = [(card, only_on(card, plan)) for card in by_room(machine.cards)]
-    fitting = ((card, way) for card, way in ways if _fits(predict(way, machine, facts)))
+    remedies = [(card, only_on(card, plan)) for card in by_available_memory(machine.cards)]
+    fitting = ((card, way) for card, way in remedies if _fits(predict(way, machine, facts)))
     for card, _ in islice(fitting, 1):
-        yield Mend(f"Use {card.title}", partial(only_on, card))
+        yield Remedy(f"Use {card.title}", partial(only_on, card))
 
 
 def few_samples(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
-    """A batch of more samples than there are."""
+    """A batch larger than the number of samples."""
     train, count = facts.data.train if facts.data else 0, _replicas(plan, machine)
     whole = _global(plan, count)
     if not 0 < train < whole:
@@ -122,10 +172,10 @@ def few_to_normalise(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator
 
 
 def normalised_apart(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
-    """Batch normalisation over several replicas, which does not see the whole batch."""
+    """Batch normalisation on several replicas, each of which sees only its part of the batch."""
     count = _replicas(plan, machine)
     apart = facts.graph is not None and any(layer.normalises_apart for layer in facts.graph.layers)
-    if count > 1 and apart and plan.distribution.strategy in SPREADING:
+    if count > 1 and apart and strategy_of(plan).replicates:
         text = f"Each of the {count} replicas normalises its own part of the batch."
         why = (
             "Losses differ from those of one device. In a model of your own "
@@ -135,21 +185,21 @@ def normalised_apart(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator
 
 
 def little_work(plan: Plan, machine: Machine, facts: PlanFacts) -> Iterator[Caution]:
-    """A model too small to be worth several cards."""
-    devices = holding(plan, machine)
+    """A model too small for several cards to be worthwhile."""
+    devices = replica_devices(plan, machine)
     cards = {device.physical for device in devices if device.name.startswith("GPU")}
-    if plan.distribution.strategy not in SPREADING or len(cards) < len(devices) or len(cards) < 2 or not facts.graph:
+    if not strategy_of(plan).replicates or len(cards) < len(devices) or len(cards) < 2 or not facts.graph:
         return
     share = _global(plan, len(devices)) / len(devices)
-    flops = share * sum(layer.flops_forward + layer.flops_backward for layer in facts.graph.layers)
-    if flops < LITTLE_WORK_FLOPS:
-        text = f"This model is small: a step of a replica is {flops_in_words(flops)}."
+    work = share * sum(layer.flops_forward + layer.flops_backward for layer in facts.graph.layers)
+    if work < LITTLE_WORK_FLOPS:
+        text = f"This model is small: a step of a replica is {flops(work)}."
         why = "A card does that in less than a millisecond; summing the gradients may take longer than it saves."
         yield Caution("little work", text, why, on_one(plan, machine))
 
 
-def _smaller_batch(plan: Plan, machine: Machine, facts: PlanFacts) -> Mend | None:
-    """The largest batch below the plan's that fits, of those that double from one sample a replica on."""
+def _smaller_batch(plan: Plan, machine: Machine, facts: PlanFacts) -> Remedy | None:
+    """The largest smaller batch that fits, out of doublings of one sample per replica."""
     count = _replicas(plan, machine)
     batches = [count << power for power in range(31) if count << power < _global(plan, count)]
 
@@ -160,18 +210,18 @@ def _smaller_batch(plan: Plan, machine: Machine, facts: PlanFacts) -> Mend | Non
     return _use(plan, count, batches[fitting - 1]) if fitting else None
 
 
-def _fits(memory: tuple[DeviceMemory, ...]) -> bool:
+def _fits(memory: tuple[PredictedMemory, ...]) -> bool:
     return all(each.fits is not False for each in memory)
 
 
-def _use(plan: Plan, replicas: int, batch: int) -> Mend:
-    """The mend that sets the global batch, in the plan's own way of counting it."""
+def _use(plan: Plan, replicas: int, batch: int) -> Remedy:
+    """The remedy that sets the global batch, in the plan's own way of specifying it."""
     size = batch // replicas if plan.training.batch_scope == "replica" else batch
     return changing(f"Batch {size:,}", "training", batch_size=size)
 
 
 def _doubled(first: int, most: int) -> int:
-    """The largest of `first`, twice that, four times that … that is not above `most`."""
+    """The largest of `first`, twice that, four times that, … that does not exceed `most`."""
     return first << max(0, (most // first).bit_length() - 1)
 
 

@@ -1,4 +1,4 @@
-"""A predicted step beside a measured one, device by device."""
+"""Compare a predicted step with a measured one, device by device."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_studio.placement.occupation import bubble_of
-from gpu_studio.placement.schedule import Timeline, busy_in
+from gpu_studio.placement.schedule import StepTimeline, busy_in
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceShares:
-    """The share (0 to 1) of a step in which a device works, as predicted and as measured."""
+    """The share (0 to 1) of a step in which a device works, predicted and measured."""
 
     device: str
     predicted: float
@@ -19,10 +19,10 @@ class DeviceShares:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """Seconds and bubble of a step, as predicted and as measured, and the shares of each device that does anything.
+class StepComparison:
+    """Seconds and bubble of a step, predicted and measured, and the shares of each active device.
 
-    Under the profiler a step takes longer than without it, so that `measured_seconds` are too many.
+    A step takes longer under the profiler, so `measured_seconds` are an upper bound.
     """
 
     predicted_seconds: float
@@ -32,10 +32,13 @@ class Comparison:
     devices: tuple[DeviceShares, ...]
 
 
-def compare(step: Timeline, names: Sequence[str], busy: Mapping[str, float], seconds: float) -> Comparison:
-    """The predicted `step` on the devices `names` beside one that took `seconds`, in which each was `busy` so long."""
+def compare(step: StepTimeline, names: Sequence[str], busy: Mapping[str, float], seconds: float) -> StepComparison:
+    """Compare the predicted `step` on the devices `names` with a measured one.
+
+    The latter took `seconds`, and each device was `busy` for the given part of them.
+    """
     expected = {names[place]: taken for place, taken in busy_in(step.tasks).items()}
-    return Comparison(
+    return StepComparison(
         step.seconds,
         seconds,
         step.bubble,

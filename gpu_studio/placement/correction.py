@@ -1,8 +1,9 @@
-"""One measured step corrects what a step was predicted to hold.
+"""Correct the predicted memory of steps by one measured step.
 
-What operations need for a moment, and in which order they run, is TensorFlow's affair: the prediction follows its
-executor as far as that is known (`liveness`). What a real step held, over what was predicted of it, is therefore taken
-as a factor on everything that a step holds besides weights and slots, which are exact; for other batches too.
+The temporary memory of operations and the order in which they run are up to TensorFlow: the
+prediction models its executor as far as that is known (`liveness`). The ratio of the measured to
+the predicted memory therefore becomes a factor on everything that a step holds besides weights and
+slots, which are exact; it applies to other batches too.
 """
 
 from __future__ import annotations
@@ -15,38 +16,41 @@ import msgspec
 
 from gpu_studio.placement.model_graph import ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
-from gpu_studio.placement.step_memory import Moment, StepMemory
+from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """The most that a real step of `batch` samples held on one device, in bytes, besides weights and slots."""
+class MeasuredPeak:
+    """The peak of a real step of `batch` samples on a device: bytes besides weights and slots."""
 
     batch: int
     bytes: int
 
 
-def held_in(answer: Mapping[str, Any]) -> dict[str, Held]:
-    """What steps held, by the device they ran on, in an answer of the trainer; empty where it was not measured.
+def held_in(answer: Mapping[str, Any]) -> dict[str, MeasuredPeak]:
+    """The measured peaks in a trainer's answer, by device; empty if nothing was measured.
 
-    Raises ValueError if it is no such answer.
+    Raises ValueError if it is not such an answer.
     """
-    return msgspec.convert(answer.get("held", {}), dict[str, Held], strict=False)
+    return msgspec.convert(answer.get("held", {}), dict[str, MeasuredPeak], strict=False)
 
 
-def corrected(facts: PlanFacts, held: Mapping[str, Held]) -> PlanFacts:
+def corrected(facts: PlanFacts, held: Mapping[str, MeasuredPeak]) -> PlanFacts:
     """The facts with a model whose steps hold what was measured."""
     return facts if facts.model is None else replace(facts, model=corrected_model(facts.model, held))
 
 
-def corrected_model(model: ModelFacts, held: Mapping[str, Held]) -> ModelFacts:
-    """The model with steps that hold what was measured; one that was corrected before is corrected anew."""
+def corrected_model(model: ModelFacts, held: Mapping[str, MeasuredPeak]) -> ModelFacts:
+    """The model with measured step memory; an earlier correction is replaced."""
     factors = factors_of(model, held)
     return _corrected(model, factors) if factors else model
 
 
-def factors_of(model: ModelFacts, held: Mapping[str, Held]) -> dict[str, float]:
-    """Measured over predicted, by the kind of device ("CPU", "GPU"); of several of a kind the greatest."""
+def factors_of(model: ModelFacts, held: Mapping[str, MeasuredPeak]) -> dict[str, float]:
+    """Measured over predicted, by kind of device ("CPU", "GPU").
+
+    The largest of several of a kind.
+    """
     found: dict[str, float] = {}
     for device, measured in held.items():
         kind = device.partition(":")[0]
@@ -60,7 +64,7 @@ def _corrected(model: ModelFacts, factors: Mapping[str, float]) -> ModelFacts:
     before = model.corrections
     known = {**before, **factors}
     steps = {kind: _scaled(step, known.get(kind, 1.0) / before.get(kind, 1.0)) for kind, step in model.steps.items()}
-    # A layer keeps the same on each kind of device, as far as is known: the worse correction is on the safe side.
+    # A layer keeps the same on each kind of device, as far as is known: the larger factor is safe.
     kept = max(known.values()) / max(before.values(), default=1.0)
     return replace(model, steps=steps, graph=_keeping(model.graph, kept), corrections=known)
 
@@ -69,7 +73,7 @@ def _scaled(step: StepMemory, factor: float) -> StepMemory:
     return replace(step, moments=tuple(_moment(moment, factor) for moment in step.moments))
 
 
-def _moment(moment: Moment, factor: float) -> Moment:
+def _moment(moment: MemoryMoment, factor: float) -> MemoryMoment:
     fixed, per_sample = round(moment.fixed * factor), round(moment.per_sample * factor)
     return replace(moment, fixed=fixed, per_sample=per_sample, kept=round(moment.kept * factor))
 

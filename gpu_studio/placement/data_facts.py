@@ -1,4 +1,4 @@
-"""What data hold, as far as a person choosing a model wants to see it."""
+"""Facts about data that help a person choose a model: samples, shapes, numbers, classes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ ROW = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """One sample and its target in words. An image has `image`, `height × width × channels` bytes row by row.
+class DataSample:
+    """One sample and its target in words.
 
-    Any other sample has the first numbers of it in `row`.
+    An image has `image`, `height × width × channels` bytes by rows. For any other sample `row` has
+    its first numbers.
     """
 
     label: str
@@ -27,15 +28,16 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class DataFacts:
-    """Samples of each split, their shapes without the samples' axis, their kinds of numbers, and a few of them.
+    """Samples of each split, their shapes without the samples' axis, their types, and a preview.
 
-    `task` is "classes" or "values"; `classes` is None for values. `largest_token` is the largest token id, where a
-    sample is a row of tokens, and None where it is measured. `bytes` is what all splits take in host memory. Where the
-    data are not `here`, the first run downloads them, and there is no preview. `class_names` are those of the first
-    classes, at most PREVIEWED, where classes have names. A model gets numbers from `lowest` to `highest` of the samples
-    that were looked at, both 0 where none was; `pixels` are bytes that were divided by 255 for that. `notes` are
-    sentences that a person should know of the splits, which are made as the plan's `split` says. `arrays` are the names
-    of the arrays that a file has or a function returns, of those that are used.
+    `task` is "classes" or "values"; `classes` is None for values. `largest_token` is the largest
+    token id if a sample is a row of tokens, and None if it is measured numbers. `bytes` is the size
+    of all splits in host memory. If the data are not `here`, the first run downloads them, and
+    there is no preview. `class_names` are those of the first classes, at most PREVIEWED, if classes
+    have names. The model receives numbers from `lowest` to `highest`, judged by the samples that
+    were examined, both 0 if none was; `pixels` are bytes that were divided by 255. `notes` are
+    sentences about the splits, made as the plan's `split` says. `arrays` are the names of the used
+    arrays of a file or of a function's result.
     """
 
     name: str
@@ -51,7 +53,7 @@ class DataFacts:
     largest_token: int | None = None
     bytes: int = 0
     here: bool = True
-    preview: tuple[Sample, ...] = ()
+    preview: tuple[DataSample, ...] = ()
     class_names: tuple[str, ...] = ()
     lowest: float = 0.0
     highest: float = 0.0
@@ -66,12 +68,12 @@ class DataFacts:
         return self.train + self.validation + self.test
 
     def steps(self, batch: int) -> int:
-        """Steps of an epoch with `batch` samples each; the last one may have fewer."""
+        """Steps of an epoch with `batch` samples each; the last one may be smaller."""
         return -(-self.train // max(1, batch))
 
 
 def numbers_in_words(data: DataFacts) -> str:
-    """What a model gets of a sample: `float32 in 0…1, bytes divided by 255`, `int32 ids up to 19`."""
+    """A model's input in words: `float32 in 0…1, bytes divided by 255`, `int32 ids up to 19`."""
     if data.largest_token is not None:
         return f"{data.x_dtype} ids up to {data.largest_token}"
     if data.pixels:

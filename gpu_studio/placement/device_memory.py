@@ -1,4 +1,4 @@
-"""The predicted memory of one logical device, part by part, each with how it comes about."""
+"""The predicted memory of one logical device, part by part, each with its formula."""
 
 from __future__ import annotations
 
@@ -6,70 +6,71 @@ from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a device's memory: its `bytes`, and `formula`, how they come about, in plain words and numbers."""
+class MemoryShare:
+    """A part of a device's memory: its `bytes`, and its `formula` in plain words and numbers."""
 
     bytes: int = 0
     formula: str = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceMemory:
-    """What a step takes on one logical device.
+class PredictedMemory:
+    """The memory of a step on one logical device.
 
-    Each part is the most that it takes by itself; `total` is the most that all take at once. The sum of the parts can
-    be larger than it, because gradients come while activations go. `other` is what else there is at the fullest moment:
-    the batch itself, and what operations need for a moment. `limit_bytes` is the most that TensorFlow may take there: a
-    slice's limit, or what it gives itself of a card that nobody else uses. `free_bytes` is what of that it would get
-    now, beside those who hold memory of the card. Both are None on a CPU or where they are unknown.
+    Each part is its own peak; `total` is the peak of all together. The parts can add up to more,
+    because gradients arrive while activations are freed. `other` is the rest at the overall peak:
+    the batch itself, and the temporary memory of operations. `limit_bytes` is the most that
+    TensorFlow may take there: a slice's limit, or what it takes of a card that nobody else uses.
+    `free_bytes` is what it could get now, besides the card's present users. Both are None on a CPU
+    and where they are unknown.
     """
 
     device: str
-    weights: Part = Part()
-    gradients: Part = Part()
-    slots: Part = Part()
-    activations: Part = Part()
-    other: Part = Part()
+    weights: MemoryShare = MemoryShare()
+    gradients: MemoryShare = MemoryShare()
+    slots: MemoryShare = MemoryShare()
+    activations: MemoryShare = MemoryShare()
+    other: MemoryShare = MemoryShare()
     total: int = 0
     total_formula: str = ""
     limit_bytes: int | None = None
     free_bytes: int | None = None
 
     @property
-    def parts(self) -> tuple[tuple[str, Part], ...]:
+    def parts(self) -> tuple[tuple[str, MemoryShare], ...]:
         """The parts by name, in the order in which they are shown."""
         named = ("weights", "gradients", "slots", "activations", "other")
         return tuple((name, getattr(self, name)) for name in named)
 
     @property
     def fits(self) -> bool | None:
-        """Whether the total stays within what can be had now; None if that is not known, or without a limit."""
-        return None if self.room_bytes is None else self.total <= self.room_bytes
+        """Whether the total fits now; None if that is not known, or there is no limit."""
+        return None if self.usable_bytes is None else self.total <= self.usable_bytes
 
     @property
-    def room_bytes(self) -> int | None:
-        """What can be had now: the less of the limit and of what is free, as far as they are known."""
+    def usable_bytes(self) -> int | None:
+        """What is available now: the smaller of limit and free memory, as far as known."""
         return min((each for each in (self.limit_bytes, self.free_bytes) if each is not None), default=None)
 
     @property
     def waits(self) -> bool:
-        """Whether the total would fit once those who hold the card's memory have ended, and does not now."""
+        """Whether the total does not fit now, but would without the card's other users."""
         return self.fits is False and (self.limit_bytes is None or self.total <= self.limit_bytes)
 
-    def within(self, limit_bytes: int | None, free_bytes: int | None = None) -> DeviceMemory:
-        """The same on a device with this limit, of which so much is free."""
+    def within(self, limit_bytes: int | None, free_bytes: int | None = None) -> PredictedMemory:
+        """The same on a device with this limit and this much free memory."""
         return replace(self, limit_bytes=limit_bytes, free_bytes=free_bytes)
 
 
-def with_total(memory: DeviceMemory, total: int, words: str) -> DeviceMemory:
-    """`memory` with its total, and in `other` what of that is in no other part; `words` says what it is."""
+def with_total(memory: PredictedMemory, total: int, words: str) -> PredictedMemory:
+    """`memory` with its total; `other` is what no other part explains, described by `words`."""
     known = sum(part.bytes for name, part in memory.parts if name != "other")
-    rest = Part(max(0, total - known), words if total > known else "nothing at the fullest moment")
+    rest = MemoryShare(max(0, total - known), words if total > known else "nothing at the fullest moment")
     return replace(memory, other=rest, total=total, total_formula=_sum(known, total))
 
 
-def measured_too(memory: DeviceMemory, factor: float | None) -> DeviceMemory:
-    """`memory` saying that what a step holds of it was corrected by a measured step, if it was (`factor`)."""
+def measured_too(memory: PredictedMemory, factor: float | None) -> PredictedMemory:
+    """`memory`, noting that its step was corrected by a measured one, if it was (`factor`)."""
     if factor is None:
         return memory
     words = f"{memory.total_formula}; corrected by a measured step, which held {factor:.2f} × what was predicted"
@@ -77,7 +78,10 @@ def measured_too(memory: DeviceMemory, factor: float | None) -> DeviceMemory:
 
 
 def counted(count: int, things: str, size: int) -> str:
-    """`335,114 parameters × 4 B`, where so many things make up `size` bytes evenly; else their number and the bytes."""
+    """`335,114 parameters × 4 B` if `size` divides evenly among them.
+
+    Else their number and the bytes.
+    """
     if count and size % count == 0:
         return f"{count:,} {things} × {size // count} B"
     return f"{count:,} {things}: {size:,} B"

@@ -1,4 +1,4 @@
-"""From what is known of a model to the numbers that placing needs: measured times if there are some, else FLOPs."""
+"""Derive the numbers that placing needs from a model's facts: measured times, or else FLOPs."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from gpu_studio.placement.model_graph import Layer, ModelGraph
+from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.transfers import with_gradients
 from gpu_studio.placement.work import Array, Device, Work
-from gpu_studio.plan import LogicalDevice
+from gpu_studio.plan import PlannedDevice
 
 
 @dataclass(frozen=True, slots=True)
 class LayerTime:
-    """The time of a layer on a device, in seconds: a pass takes `fixed + per_sample · batch`, the update `update`.
+    """A layer's time on a device, in seconds: `fixed + per_sample · batch` per pass, plus `update`.
 
-    `share` is the part of the machine's cores that this occupies, where devices share them: with 0.5 two of them work
-    at once and neither takes longer.
+    `share` is the fraction of the machine's cores that this occupies on devices that share them:
+    with 0.5 two of them run at once without slowing down.
     """
 
     forward_fixed: float = 0.0
@@ -37,17 +37,17 @@ Times = Mapping[str, LayerTime]
 
 
 def by_flops(graph: ModelGraph) -> Times:
-    """Times on a device of one FLOP a second: right in relation to each other as far as layers are bound by compute."""
+    """Times on a device of one FLOP per second: in proportion if layers are compute-bound."""
     return {
         layer.name: LayerTime(forward_per_sample=layer.flops_forward, backward_per_sample=layer.flops_backward)
         for layer in graph.layers
     }
 
 
-def times_in(answer: Mapping[str, Any], devices: Sequence[LogicalDevice]) -> dict[str, Times]:
-    """The times of each of `devices` in an answer of the trainer, measured on the first of each physical device.
+def times_in(answer: Mapping[str, Any], devices: Sequence[PlannedDevice]) -> dict[str, Times]:
+    """The times on each of `devices`, measured on the first of each physical device, in an answer.
 
-    Raises ValueError if it is no such answer.
+    Raises ValueError if it is not such an answer of the trainer.
     """
     measured = msgspec.convert(answer.get("times"), dict[str, dict[str, LayerTime]], strict=False)
     physical = {device.name: device.physical for device in devices}
@@ -55,19 +55,19 @@ def times_in(answer: Mapping[str, Any], devices: Sequence[LogicalDevice]) -> dic
     return {device.name: by_kind[device.physical] for device in devices if device.physical in by_kind}
 
 
-def links_in(answer: Mapping[str, Any], devices: Sequence[LogicalDevice]) -> dict[str, float]:
-    """How many bytes/s go to each physical device from another, in an answer of the trainer; without those not copied.
+def links_in(answer: Mapping[str, Any], devices: Sequence[PlannedDevice]) -> dict[str, float]:
+    """The bandwidth to each physical device from another, in bytes/s, in a trainer's answer.
 
-    Raises ValueError if it is no such answer.
+    Devices to which nothing is copied are left out. Raises ValueError if it is not such an answer.
     """
     measured = msgspec.convert(answer.get("links", {}), dict[str, float], strict=False)
     return {device.physical: measured[device.name] for device in devices if device.name in measured}
 
 
 def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Mapping[str, Times]) -> Work:
-    """The work of a training step of `batch` samples; `times` are those of each device, by its name.
+    """The work of a training step of `batch` samples; `times` are given by device name.
 
-    A layer that has no time takes none. Raises ValueError if the model's layers are not known.
+    A layer without a time takes none. Raises ValueError if the model's layers are not known.
     """
     if model.graph is None:
         raise ValueError(f"The layers of the model are not known: {model.model_error or 'they were not asked for'}")
@@ -95,13 +95,15 @@ def work_of(model: ModelFacts, devices: Sequence[Device], batch: int, times: Map
         later=tuple(
             tuple(places[name] for name in layer.inputs if places[name] > places[layer.name]) for layer in layers
         ),
-        ways=tuple(2 if layer.name in returned else 1 for layer in layers),
+        directions=tuple(2 if layer.name in returned else 1 for layer in layers),
         rehearsed=model.steps,
     )
 
 
-def _times_of(layers: Sequence[Layer], devices: Sequence[Device], times: Mapping[str, Times]) -> list[list[LayerTime]]:
-    """The times of every layer on each device; devices that have the same share a row."""
+def _times_of(
+    layers: Sequence[GraphLayer], devices: Sequence[Device], times: Mapping[str, Times]
+) -> list[list[LayerTime]]:
+    """The times of every layer on each device; devices with the same times share a row."""
     every = {id(times[device.name]): times[device.name] for device in devices}
     rows = {key: [some.get(layer.name, LayerTime()) for layer in layers] for key, some in every.items()}
     return [rows[id(times[device.name])] for device in devices]
@@ -116,8 +118,11 @@ def _table(rows: list[list[float]]) -> Array:
     return np.array(rows, dtype=np.float64)
 
 
-def _state_bytes(layers: Sequence[Layer], model: ModelFacts) -> Array:
-    """Weights, a gradient for each that is trained, and the optimizer's slots; its shared ones are with the first."""
+def _state_bytes(layers: Sequence[GraphLayer], model: ModelFacts) -> Array:
+    """Weights, gradients of the trained ones, and optimizer slots.
+
+    Shared slots count for the first layer.
+    """
     slots = [model.slots.get(layer.name, 0) for layer in layers]
     state = [float(layer.weight_bytes + layer.trainable_bytes + own) for layer, own in zip(layers, slots, strict=True)]
     return np.array([size + model.shared_slots * (not place) for place, size in enumerate(state)])

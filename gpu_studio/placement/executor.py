@@ -1,9 +1,10 @@
-"""In which order TensorFlow's executor runs a graph of operations (`executor.cc`; Abadi et al. 2016, arXiv:1605.08695).
+"""Simulates the order in which TensorFlow's executor runs operations (`executor.cc`).
 
-On a card one thread launches one operation after the other, from a queue of those that have all that they need. On a
-CPU several threads run them, and the order differs from step to step with the time that each operation takes. A thread
-that has run one goes on with what that made ready: with the cheap ones, one after the other, and the last of those that
-take long; the others it leaves to whoever is idle.
+Abadi et al. 2016, arXiv:1605.08695. On a card one thread launches operations one after the other,
+from a queue of those whose inputs are ready. On a CPU several threads run them, and the order
+varies from step to step with the time of each operation. A thread continues with the operations
+that its last one made ready: with the cheap ones, one after the other, and the last of the
+expensive ones; it leaves the others to idle threads.
 """
 
 from __future__ import annotations
@@ -16,11 +17,17 @@ from dataclasses import dataclass, field
 from gpu_studio.placement.liveness import Operation, Turn
 
 CHEAP = 3e-6
-"""Seconds. What takes less is not worth to be handed to another thread (`kOpIsExpensiveThresholdCycles`)."""
+"""Seconds. What takes less is not worth handing to another thread (`kOpIsExpensiveThresholdCycles`)."""
+UNKNOWN = 1e-9
+"""Seconds, instead of `CHEAP`, as long as the executor does not know what operations cost.
+
+It begins with an estimate of 100 million cycles for each, and takes in a tenth of what it measures: for ninety steps
+all operations but those that only pass memory on are handed to other threads (`kInitialCostEstimateCycles`).
+"""
 
 
 def in_one_queue(operations: Sequence[Operation]) -> Iterator[Turn]:
-    """One operation after the other, as a card gets them."""
+    """One operation after the other, as on a card."""
     waiting = _Waiting(operations)
     ready = deque(waiting.first())
     while ready:
@@ -30,10 +37,15 @@ def in_one_queue(operations: Sequence[Operation]) -> Iterator[Turn]:
         ready += waiting.after(place)
 
 
-def in_threads(operations: Sequence[Operation], seconds: Sequence[float], threads: int) -> Iterator[Turn]:
-    """As so many threads of a CPU run them, if each operation takes so many seconds."""
+def in_threads(
+    operations: Sequence[Operation], seconds: Sequence[float], threads: int, cheap: float = CHEAP
+) -> Iterator[Turn]:
+    """The order on `threads` CPU threads, if operation i takes `seconds[i]`.
+
+    Operations that take less than `cheap` seconds are not handed to another thread.
+    """
     waiting = _Waiting(operations)
-    workers = [_Worker() for _ in range(max(1, threads))]
+    workers = [_Worker(cheap) for _ in range(max(1, threads))]
     workers[0].left.extendleft(waiting.first())
     running: list[tuple[float, int, int]] = []
     now = 0.0
@@ -54,22 +66,23 @@ def in_threads(operations: Sequence[Operation], seconds: Sequence[float], thread
 
 @dataclass(slots=True)
 class _Worker:
-    """A thread: what it runs next, and what it has left to whoever is idle, the newest first."""
+    """A thread: what it runs next, and the operations it leaves to idle threads, newest first."""
 
+    cheap: float
     own: deque[int] = field(default_factory=deque)
     left: deque[int] = field(default_factory=deque)
     busy: bool = False
 
     def take(self, ready: Sequence[int], seconds: Sequence[float]) -> None:
-        """Divide what has become ready."""
-        long = [place for place in ready if seconds[place] >= CHEAP]
-        self.own += [place for place in ready if seconds[place] < CHEAP]
+        """Distribute the operations that have become ready."""
+        long = [place for place in ready if seconds[place] >= self.cheap]
+        self.own += [place for place in ready if seconds[place] < self.cheap]
         if long and not self.own:
             self.own.append(long.pop())
         self.left.extendleft(long)
 
     def next(self, workers: Sequence[_Worker]) -> int | None:
-        """What it runs now: its own, else the newest that it left, else the oldest that another did."""
+        """The next operation: its own, else the newest it left, else the oldest of another."""
         if self.own:
             return self.own.popleft()
         if self.left:
@@ -78,7 +91,7 @@ class _Worker:
 
 
 class _Waiting:
-    """How many operations each still waits for."""
+    """The number of inputs that each operation still waits for."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
         makers = {tensor: place for place, operation in enumerate(operations) for tensor, _ in operation.makes}
@@ -90,11 +103,11 @@ class _Waiting:
                 self._count[place] += 1
 
     def first(self) -> list[int]:
-        """Those that wait for nothing."""
+        """The operations without inputs to wait for."""
         return [place for place, count in enumerate(self._count) if count == 0]
 
     def after(self, place: int) -> list[int]:
-        """Those that waited for nothing but this one any more."""
+        """The operations that become ready when this one ends."""
         ready = []
         for follower in self._followers[place]:
             self._count[follower] -= 1

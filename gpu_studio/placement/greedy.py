@@ -1,4 +1,4 @@
-"""The classic placement of parameters: each to the device that has the least so far."""
+"""Greedy placement of parameters: each goes to the device with the smallest load so far."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 
 def least_loaded(loads: Sequence[float], devices: int) -> tuple[int, ...]:
-    """For each load the place of its device: the heaviest goes first, each to the device with the least.
+    """Return the device index for each load: heaviest first, each to the least loaded device.
 
-    At most 4/3 - 1/(3 · devices) times the best fullest device (longest processing time first, Graham 1969, theorem 2).
-    Raises ValueError if there is no device.
+    The fullest device gets at most 4/3 - 1/(3 · devices) times the optimum (longest processing time
+    first, Graham 1969, theorem 2). Raises ValueError if there is no device.
     """
     if devices < 1:
         raise ValueError(f"{len(loads)} loads cannot be dealt to {devices} devices: give at least one.")

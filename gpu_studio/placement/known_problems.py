@@ -1,6 +1,6 @@
-"""What keeps a plan from being trained, as far as only its data and its model can tell.
+"""Problems that keep a plan from training and that only its data and model can show.
 
-These are problems like those of the plan's own rules, and stand in one list with them.
+They are listed together with the problems that the plan's own rules find.
 """
 
 from __future__ import annotations
@@ -11,22 +11,23 @@ from dataclasses import dataclass
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.placement.splitting_kinds import why_not_split
 from gpu_studio.plan import Placed, Plan, Problem
-from gpu_studio.plan.mending import Mend, changing
+from gpu_studio.plan.mending import Remedy, changing
 from gpu_studio.plan.problems import listed, nearest, path_to
+from gpu_studio.plan.strategies import strategy_of
 
 PLACED = "distribution.placed"
 LAYERS = f"{PLACED}.layers"
 _FEW = 3
-"""So many layers are named; the others are counted."""
+"""This many layers are named; the others are counted."""
 
 Places = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal(Problem):
-    """TensorFlow, Keras or the user's own code refused the part `field`: `received` is the sentence they said.
+    """TensorFlow, Keras or the user's code refused the part `field`; `received` is their sentence.
 
-    `details` is the traceback; empty where there is none to read.
+    `details` is the traceback; empty if there is none to show.
     """
 
     details: str = ""
@@ -36,22 +37,26 @@ class Refusal(Problem):
 
 
 @dataclass(frozen=True, slots=True)
-class Misplaced(Problem):
-    """Layers that cannot run as the plan places them. `mended` is the placement without them, `label` its button."""
+class MisplacedLayers(Problem):
+    """Layers that cannot run as placed.
+
+    `mended` is the placement without them, `label` its button.
+    """
 
     label: str
     mended: Places
 
     @property
-    def mend(self) -> Mend:
-        """The change that makes the placement one which can be trained."""
+    def mend(self) -> Remedy:
+        """The edit that makes the placement trainable."""
         return changing(self.label, PLACED, layers=dict(self.mended))
 
 
 def known_problems(plan: Plan, facts: PlanFacts, others: Sequence[Problem] = ()) -> tuple[Problem, ...]:
-    """Every problem of `plan` that its data and its model show; none where they only could not be looked at just now.
+    """Every problem of `plan` that its data and model show.
 
-    A refusal of a part in which the `others` found the mistake already would only repeat them, and is left out.
+    None if they could not be examined just now. A refusal of a part in which the `others` found the
+    mistake already would only repeat them, and is left out.
     """
     spoilt = {each.field.partition(".")[0] for each in others}
     refused = (each for each in _refusals(facts) if each.field not in spoilt)
@@ -68,9 +73,9 @@ def _refusals(facts: PlanFacts) -> Iterator[Refusal]:
         yield Refusal(part, error, " ".join(model.advice), model.details)
 
 
-def misplaced(plan: Plan, facts: PlanFacts) -> Iterator[Misplaced]:
-    """The layers that the model does not have, together, and each one whose units cannot be split."""
-    if plan.distribution.strategy != "placed" or facts.graph is None:
+def misplaced(plan: Plan, facts: PlanFacts) -> Iterator[MisplacedLayers]:
+    """One problem for all layers that the model lacks, and one for each that cannot be split."""
+    if not strategy_of(plan).places_layers or facts.graph is None:
         return
     places = dict((plan.distribution.placed or Placed()).layers)
     layers = {layer.name: layer for layer in facts.graph.layers}
@@ -80,19 +85,23 @@ def misplaced(plan: Plan, facts: PlanFacts) -> Iterator[Misplaced]:
         why = why_not_split(layers[name], devices) if name in layers and len(devices) > 1 else ""
         if why:
             said, label = f"split over {len(devices)} devices", f"Keep it on {devices[0]}"
-            yield Misplaced(path_to(LAYERS, name), said, f"{why} Give it one device.", label, _only_first(places, name))
+            yield MisplacedLayers(
+                path_to(LAYERS, name), said, f"{why} Give it one device.", label, _only_first(places, name)
+            )
 
 
-def without_unknown(places: dict[str, tuple[str, ...]], unknown: Sequence[str], layers: Sequence[str]) -> Misplaced:
-    """The problem that `places` names `unknown` layers, of which the model has none; it has `layers`."""
+def without_unknown(
+    places: dict[str, tuple[str, ...]], unknown: Sequence[str], layers: Sequence[str]
+) -> MisplacedLayers:
+    """The problem that `places` names `unknown` layers; the model's are `layers`."""
     kept = tuple((name, devices) for name, devices in places.items() if name not in unknown)
     if len(unknown) > 1:
         named = [*unknown[:_FEW], *([f"{len(unknown) - _FEW} more"] if len(unknown) > _FEW else [])]
         said = f"given for {listed(named)}, which the model does not have"
-        return Misplaced(LAYERS, said, "take them out", "Take them out", kept)
+        return MisplacedLayers(LAYERS, said, "take them out", "Take them out", kept)
     close = nearest(unknown[0], layers)
     advice = f"did you mean {close}? Otherwise take it out" if close else "take it out"
-    return Misplaced(path_to(LAYERS, unknown[0]), "not a layer of the model", advice, "Take it out", kept)
+    return MisplacedLayers(path_to(LAYERS, unknown[0]), "not a layer of the model", advice, "Take it out", kept)
 
 
 def _only_first(places: dict[str, tuple[str, ...]], name: str) -> Places:

@@ -1,9 +1,9 @@
-"""How much memory a graph of operations holds while it runs: when each tensor is made, and when the last use frees it.
+"""The memory that a graph of operations holds as it runs, from the lifetimes of its tensors.
 
-A tensor lives from the beginning of the operation that makes it to the end of the last that takes it. Which operations
-run when is the executor's affair (`executor`). Some make no memory of their own: a reshape shares its input's, a read
-of a variable the variable's, and an elementwise operation writes over an input that nobody else will take
-(`OpKernelContext::forward_input_or_allocate_output`).
+A tensor lives from the start of the operation that makes it to the end of the last one that uses
+it. The executor decides when operations run (`executor`). Some allocate no memory: a reshape shares
+its input's, a read of a variable the variable's, and an elementwise operation overwrites an input
+that no other operation will use (`OpKernelContext::forward_input_or_allocate_output`).
 """
 
 from __future__ import annotations
@@ -12,33 +12,40 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gpu_studio.placement.step_memory import Moment
+from gpu_studio.placement.step_memory import MemoryMoment
 
 
 class Size(NamedTuple):
-    """Bytes: `fixed`, and `per_sample` for each sample of the batch; in so many `pieces` of memory."""
+    """Bytes: `fixed`, plus `per_sample` for each sample of the batch; in `pieces` pieces of memory.
+
+    `per_sample` may be negative: the larger the batch, the less is needed, down to nothing.
+    """
 
     fixed: int = 0
     per_sample: int = 0
     pieces: int = 1
 
     def bytes(self, batch: int) -> int:
-        """All of it with a batch of so many samples."""
-        return self.fixed + self.per_sample * batch
+        """The total for a batch of this many samples."""
+        return max(0, self.fixed + self.per_sample * batch)
 
 
 NOTHING = Size()
 
 
 class Variable(NamedTuple):
-    """A variable, known by a number, and the bytes that its value takes."""
+    """A variable, identified by a number, and the bytes of its value.
+
+    A weight matrix is `drawn` at random when it is created; vectors are filled.
+    """
 
     number: int
     bytes: int
+    drawn: bool = False
 
 
-class Change(NamedTuple):
-    """Memory of this size is taken, or given back, as the block with this number."""
+class MemoryChange(NamedTuple):
+    """Memory of this size is allocated or freed, as the block with this number."""
 
     block: int
     size: Size
@@ -46,7 +53,7 @@ class Change(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """The operation at `place` begins, or ends."""
+    """The operation with index `place` begins or ends."""
 
     place: int
     begins: bool
@@ -54,19 +61,20 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation. Tensors are known by numbers, operations by their place among all.
+    """One operation. Tensors are identified by numbers, operations by their index.
 
-    `makes` are the tensors that it gives, with their sizes; `shares` that each is the input's memory at the same place;
-    `overwrites` that it may write over an input of the same size; `scratch` what it needs only while it runs. `reads`
-    is the variable whose memory it gives, `writes` one that it changes: what was read of it before and is still to be
-    taken stays as it was, so that the new value needs memory of its own (`PrepareToUpdateVariable`). One that
-    `replaces` the variable's value makes the last tensor that it takes the variable's memory (`AssignVariableOp`).
+    `makes` are its outputs with their sizes; `shares` says for each whether it is the memory of the
+    input at the same index; `overwrites` whether it may reuse an input of the same size; `scratch`
+    is what it needs only while it runs. `reads` is the variable whose memory it outputs, `writes`
+    one that it changes: what was read before and is still in use stays as it was, so that the new
+    value needs memory of its own (`PrepareToUpdateVariable`). One that `replaces` the variable's
+    value turns its last input into the variable's memory (`AssignVariableOp`).
     """
 
     takes: tuple[int, ...] = ()
     makes: tuple[tuple[int, Size], ...] = ()
     after: tuple[int, ...] = ()
-    """Operations that must end first, besides those that make what it takes."""
+    """Operations that must end first, besides those that make its inputs."""
     shares: bool = False
     overwrites: bool = False
     scratch: Size = NOTHING
@@ -76,7 +84,7 @@ class Operation:
 
 
 def block_of(variable: int) -> int:
-    """The number of the block that a variable is in when a step begins."""
+    """The number of the block that holds a variable when a step begins."""
     return -1 - variable
 
 
@@ -93,18 +101,19 @@ class _Buffer:
 
 @dataclass(slots=True)
 class _Memory:
-    """What is held now. `buffers` is by tensor, several of which can share one; `variables` by a variable's number.
+    """The memory held now. `buffers` is by tensor, several of which can share one.
 
-    `scratch` and `copied`, the variables as they were, are by the place of the operation that needs them to its end. A
-    variable is one that uses its memory, which has a number below 0 as long as it has not moved. Only what is held
-    besides the variables is counted.
+    `variables` by variable. `scratch` and `copied`, the variables' old values, are by the index of
+    the operation that needs them until it ends. The variable itself is among the users of its
+    memory, which has a negative number until it moves. Only what is held besides the variables is
+    counted.
     """
 
     uses: dict[int, int]
     gradients: frozenset[int]
     kept: frozenset[int]
     given: frozenset[int]
-    changes: list[Change] = field(default_factory=list)
+    changes: list[MemoryChange] = field(default_factory=list)
     buffers: dict[int, _Buffer] = field(default_factory=dict)
     variables: dict[int, _Buffer] = field(default_factory=dict)
     scratch: dict[int, _Buffer] = field(default_factory=dict)
@@ -114,11 +123,11 @@ class _Memory:
     gradient_bytes: int = 0
     kept_bytes: int = 0
 
-    def moment(self) -> Moment:
-        return Moment(self.fixed, self.per_sample, self.gradient_bytes, self.kept_bytes)
+    def moment(self) -> MemoryMoment:
+        return MemoryMoment(self.fixed, self.per_sample, self.gradient_bytes, self.kept_bytes)
 
     def begin(self, place: int, operation: Operation) -> None:
-        """Make what the operation gives, and its scratch memory."""
+        """Allocate the operation's outputs and its scratch memory."""
         if operation.scratch != NOTHING:
             self.scratch[place] = self._new(operation.scratch)
         if operation.writes:
@@ -132,7 +141,7 @@ class _Memory:
             self._make(operation)
 
     def end(self, place: int, operation: Operation) -> None:
-        """Free what it alone needed, what it made that nobody takes, and what it was the last to take."""
+        """Free its scratch memory, its unused outputs, and the inputs that it used last."""
         if place in self.scratch:
             self._count(self.scratch.pop(place), taken=False)
         if place in self.copied:
@@ -144,7 +153,7 @@ class _Memory:
             self._leave(self.buffers[tensor])
 
     def moved(self) -> dict[int, int]:
-        """The blocks of the variables that are elsewhere than at the beginning."""
+        """The blocks of the variables that are elsewhere than at the start."""
         return {number: buffer.number for number, buffer in self.variables.items() if buffer.number >= 0}
 
     def _leave(self, buffer: _Buffer) -> None:
@@ -157,7 +166,7 @@ class _Memory:
         return self.variables.setdefault(variable.number, first)
 
     def _write(self, place: int, variable: Variable, value: _Buffer | None) -> None:
-        """Leave what was read of the variable to those that are still to take it, and let it be new."""
+        """Leave the old value to the operations that still use it, and allocate the new one."""
         before = self._variable(variable)
         if value is not None and value.size == before.size and not (value.variable or value.given):
             after = value
@@ -186,7 +195,7 @@ class _Memory:
             self._name(tensor, given)
 
     def _name(self, tensor: int, buffer: _Buffer) -> None:
-        """Let `tensor` be in `buffer`, which its takers will use."""
+        """Record `tensor` as in `buffer`, which its users will use."""
         self.buffers[tensor] = buffer
         buffer.uses += self.uses.get(tensor, 0)
         if tensor in self.gradients and not buffer.gradient:
@@ -207,7 +216,7 @@ class _Memory:
         if not buffer.given:
             if taken:
                 buffer.number = len(self.changes)
-            self.changes.append(Change(buffer.number, buffer.size, taken))
+            self.changes.append(MemoryChange(buffer.number, buffer.size, taken))
         sign = 1 if taken else -1
         self.fixed += sign * buffer.size.fixed
         self.per_sample += sign * buffer.size.per_sample
@@ -216,15 +225,15 @@ class _Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
-    """What was held when each operation had begun, and what was taken and given back, in this order.
+class MemoryHistory:
+    """What was held when each operation had begun, and the allocations and frees in order.
 
-    `moved` are the blocks that variables are in at the end, where these are others than at the beginning; `seen` are
-    the variables that were read or changed.
+    `moved` are the blocks in which variables are at the end, if others than at the start; `seen`
+    are the variables that were read or changed.
     """
 
-    moments: list[Moment]
-    changes: list[Change]
+    moments: list[MemoryMoment]
+    changes: list[MemoryChange]
     moved: dict[int, int]
     seen: frozenset[int]
 
@@ -237,11 +246,12 @@ def history(
     gradients: frozenset[int] = frozenset(),
     kept: frozenset[int] = frozenset(),
     given: frozenset[int] = frozenset(),
-) -> History:
-    """What the operations hold if they begin and end as `turns` tell.
+) -> MemoryHistory:
+    """What the operations hold if they begin and end in the order of `turns`.
 
-    `results` are tensors that outlive the step; `gradients` and `kept` mark the tensors that each `Moment` counts
-    apart; `given` are those that are there before the step begins: they count as held, and are no change.
+    `results` are tensors that outlive the step; each moment counts `gradients` and `kept`
+    separately; `given` are tensors that exist before the step: they count as held, but not as
+    changes.
     """
     memory = _Memory(_uses(operations, results), gradients, kept, given)
     moments = []
@@ -251,7 +261,7 @@ def history(
             moments.append(memory.moment())
         else:
             memory.end(turn.place, operations[turn.place])
-    return History(moments, memory.changes, memory.moved(), frozenset(memory.variables))
+    return MemoryHistory(moments, memory.changes, memory.moved(), frozenset(memory.variables))
 
 
 def _uses(operations: Sequence[Operation], results: Sequence[int]) -> dict[int, int]:

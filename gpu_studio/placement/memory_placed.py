@@ -1,26 +1,78 @@
-"""Memory where each layer is on a device of its own choosing, and the batch goes through in micro-batches."""
+"""The memory of a placed model: layers on devices of their own, with the batch in micro-batches."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpu_studio.placement.device_memory import DeviceMemory, Part, counted, per_sample, with_total
+from gpu_studio.placement.device_memory import MemoryShare, PredictedMemory, counted, per_sample, with_total
 from gpu_studio.placement.memory_replicated import slot_words
-from gpu_studio.placement.model_graph import Layer, ModelGraph
+from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts
-from gpu_studio.placement.recomputation import Recomputed, recomputed
-from gpu_studio.placement.stage_memory import Stage, Step, at_once, running, shares, summed, with_beyond
+from gpu_studio.placement.stage_memory import StageMemory, Step, at_once, running, shares, summed, with_beyond
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.placement.work import is_copied_to
 from gpu_studio.plan import Placed, Plan
+from gpu_studio.plan.homes import devices_of_layers
+
+
+@dataclass(slots=True)
+class Recomputed:
+    """The memory of one device, in bytes per sample.
+
+    `kept` is what its stages take from others, for the whole batch; `again` what the largest of its
+    stages keeps when it is recomputed, for one micro-batch.
+    """
+
+    kept: int = 0
+    again: int = 0
+
+
+@dataclass(slots=True)
+class _Stage:
+    device: str | None
+    layers: list[GraphLayer] = field(default_factory=list)
+
+
+def recomputed(graph: ModelGraph, devices: Mapping[str, Sequence[str]]) -> dict[str, Recomputed]:
+    """What each device keeps and recomputes; split layers keep everything and do not count here.
+
+    As in the trainer, consecutive layers on one device are one stage.
+    """
+    outputs = {layer.name: layer.output_bytes for layer in graph.layers}
+    taken: dict[str, set[str]] = {}
+    found: dict[str, Recomputed] = {}
+    for stage in _stages(graph, devices):
+        if stage.device is None:
+            continue
+        here = found.setdefault(stage.device, Recomputed())
+        here.again = max(here.again, sum(layer.kept_bytes for layer in stage.layers))
+        names = {layer.name for layer in stage.layers}
+        taken.setdefault(stage.device, set()).update(
+            name for layer in stage.layers for name in layer.inputs if name not in names
+        )
+    for device, names in taken.items():
+        found[device].kept = sum(outputs.get(name, 0) for name in names)
+    return found
+
+
+def _stages(graph: ModelGraph, devices: Mapping[str, Sequence[str]]) -> Iterator[_Stage]:
+    stage = _Stage(None)
+    for layer in graph.layers:
+        on = devices[layer.name]
+        device = on[0] if len(on) == 1 else None
+        if device != stage.device or device is None:
+            yield stage
+            stage = _Stage(device)
+        stage.layers.append(layer)
+    yield stage
 
 
 @dataclass(slots=True)
 class _Load:
-    """What is on one device; the bytes that it holds in a step are those of `Stage`."""
+    """What is on one device; its bytes in a step are those of `StageMemory`."""
 
     parameters: float = 0
     trainable: float = 0
@@ -34,14 +86,14 @@ class _Load:
     updating: float = 0
     share: float = 0
 
-    def add(self, layer: Layer, slots: int, share: float, *, keeps: bool) -> None:
+    def add(self, layer: GraphLayer, slots: int, share: float, *, keeps: bool) -> None:
         self.parameters += layer.parameters * share
         self.trainable += layer.trainable * share
         self.weights += layer.weight_bytes * share
         self.gradients += layer.trainable_bytes * share
         self.slots += slots * share
         self.kept += layer.kept_bytes * share * keeps
-        # A layer that computes nothing, such as a reshape, hands on the memory that it got.
+        # A layer that computes nothing, such as a reshape, passes on the memory that it received.
         if layer.flops_forward:
             self.passing = max(self.passing, 2 * layer.output_bytes * share)
         self.updating = max(self.updating, 2 * layer.trainable_bytes * share)
@@ -53,12 +105,12 @@ class _Load:
 
     def step(self, step: Step) -> int:
         """What it takes besides weights and slots."""
-        stage = Stage(self.gradients, self.taken, self.kept, self.passing, self.again, self.updating, self.share)
+        stage = StageMemory(self.gradients, self.taken, self.kept, self.passing, self.again, self.updating, self.share)
         return round(float(stage.step_bytes(step)))
 
 
-def placed_memory(plan: Plan, names: Sequence[str], model: ModelFacts, cores: int) -> dict[str, DeviceMemory]:
-    """The memory of each device that has layers; one that has none is left out. `cores` are those of the machine."""
+def placed_memory(plan: Plan, names: Sequence[str], model: ModelFacts, cores: int) -> dict[str, PredictedMemory]:
+    """The memory of each device that has layers. `cores` are those of the machine."""
     placed = plan.distribution.placed or Placed()
     graph = model.graph or ModelGraph("", ())
     batch, parts = max(1, plan.training.batch_size), max(1, placed.micro_batches)
@@ -99,11 +151,11 @@ def _shares(graph: ModelGraph, batch: int) -> list[float]:
 
 
 def _on(device: str, step: Step, model: ModelFacts, graph: ModelGraph, cores: int) -> Step:
-    """The step with what a device of this kind holds besides what the formula says."""
+    """The step with what a device of this kind holds beyond the formula."""
     whole = _Load(taken=graph.input_bytes)
     for layer in graph.layers:
         whole.add(layer, 0, 1.0, keeps=True)
-    stage = Stage(whole.gradients, whole.taken, whole.kept, whole.passing, whole.again, whole.updating)
+    stage = StageMemory(whole.gradients, whole.taken, whole.kept, whole.passing, whole.again, whole.updating)
     cpu = device.startswith("CPU")
     at_work = running(step.micro_batches, step.under_way, cores if cpu else 1)
     return with_beyond(step, stage, model.steps.get("CPU" if cpu else "GPU", StepMemory()), at_work)
@@ -114,7 +166,10 @@ def _under_way(devices: Collection[str], cores: int) -> int:
 
 
 def _received(device: str, graph: ModelGraph, devices: Mapping[str, Sequence[str]]) -> int:
-    """What the layers on a device take from elsewhere, in bytes a sample; each tensor is there once."""
+    """What the layers on a device receive from elsewhere, in bytes per sample.
+
+    Each tensor counts once.
+    """
     taken = {name for layer in graph.layers if device in devices[layer.name] for name in layer.inputs}
     return sum(
         layer.output_bytes for layer in graph.layers if layer.name in taken and device not in devices[layer.name]
@@ -124,33 +179,13 @@ def _received(device: str, graph: ModelGraph, devices: Mapping[str, Sequence[str
 def devices_of(
     graph: ModelGraph, layers: Mapping[str, tuple[str, ...]], names: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """The devices of every layer, as the trainer seats them.
-
-    Those that the plan says; else where the first of its inputs is; else where the first layer is that takes its
-    output; else the first of `names`.
-    """
-    inputs: dict[str, Sequence[str]] = {each.name: each.inputs for each in graph.layers}
-    takers: dict[str, list[str]] = {name: [] for name in inputs}
-    for each in graph.layers:
-        for name in each.inputs:
-            takers[name].append(each.name)
-    found = {name: layers[name] for name in inputs if layers.get(name)}
-    _follow(found, list(inputs), inputs)
-    _follow(found, list(reversed(inputs)), takers)
-    _follow(found, list(inputs), inputs)
-    return {name: found.get(name, tuple(names[:1])) for name in inputs}
+    """The devices of every layer of `graph`; the first of `names` if `layers` decides nothing."""
+    return devices_of_layers(graph.feeds, layers, tuple(names[:1]))
 
 
-def _follow(found: dict[str, tuple[str, ...]], order: Sequence[str], neighbours: Mapping[str, Sequence[str]]) -> None:
-    for name in order:
-        near = next((found[other][:1] for other in neighbours[name] if other in found), None)
-        if near is not None:
-            found.setdefault(name, near)
-
-
-def _memory(name: str, load: _Load, step: Step, shared: int) -> DeviceMemory:
+def _memory(name: str, load: _Load, step: Step, shared: int) -> PredictedMemory:
     trained = counted(round(load.trainable), "trainable parameters here", round(load.gradients))
-    memory = DeviceMemory(
+    memory = PredictedMemory(
         name,
         weights=_part(load.weights, counted(round(load.parameters), "parameters here", round(load.weights))),
         gradients=_part(load.gradients, trained),
@@ -161,8 +196,8 @@ def _memory(name: str, load: _Load, step: Step, shared: int) -> DeviceMemory:
     return with_total(memory, total, _momentary(load, step))
 
 
-def _part(size: float, words: str) -> Part:
-    return Part(round(size), words)
+def _part(size: float, words: str) -> MemoryShare:
+    return MemoryShare(round(size), words)
 
 
 def _kept(load: _Load, step: Step) -> str:

@@ -1,9 +1,10 @@
-"""The exact optimum over the greatest stage time T, by branch and bound over intervals of T.
+"""Find the exact optimum over the longest stage time T, by branch and bound over intervals of T.
 
-What partitions with T from `low` to `high` cost at least is known: the least cost at `high`, and (M - 1) · `low`. So is
-what those at least cost that have a certain block as a stage: the least cost up to the block, its own, and that from
-there on. An interval in which something better than the best so far may be is halved; and once it is so short that few
-blocks are in something better, only those are looked at: of a million some thousands, and some dozens soon.
+A partition with T from `low` to `high` costs at least the least cost at `high`, plus (M - 1) ·
+`low`. One that has a certain block as a stage costs at least the least cost up to the block, plus
+its own, plus the least cost from there on. An interval that may contain something better than the
+best so far is halved. Once it is so short that few blocks can be part of something better, only
+those are considered: of a million blocks some thousands, and soon some dozens.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from numpy.typing import NDArray
 
 from gpu_studio.placement.stages import (
     STRICTLY,
+    DeviceStages,
     Frame,
-    Line,
     Partition,
     Places,
     costs_before,
@@ -30,13 +31,13 @@ from gpu_studio.placement.stages import (
 from gpu_studio.placement.work import Array
 
 SHORT = 0.01
-"""An interval is short if this share of the best so far is all that what is in it can cost more than at least: what is
-better has few blocks then."""
+"""An interval is short if its lower bound is within this share of the best cost so far: a better
+partition then has few blocks to choose from."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """Those blocks of a device that may be its stage, by their ends: layers begins … ends - 1."""
+    """The possible stages of a device: block i has the layers begins[i] … ends[i] - 1."""
 
     begins: Places
     ends: Places
@@ -49,7 +50,10 @@ class _Blocks:
 
 @dataclass(frozen=True, slots=True)
 class _Interval:
-    """Values of T, and of each device the blocks that are in something better; None as long as that can be any."""
+    """A range of T, and for each device the blocks of possibly better partitions.
+
+    None if unrestricted.
+    """
 
     low: float
     high: float
@@ -58,9 +62,9 @@ class _Interval:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """What is the same throughout a search: the devices, and M - 1."""
+    """The constants of a search: the devices, and `weight`, M - 1."""
 
-    lines: Sequence[Line]
+    lines: Sequence[DeviceStages]
     weight: int
 
     @property
@@ -71,7 +75,7 @@ class _Search:
         return partition.total(self.weight + 1)
 
     def least(self, interval: _Interval, best: Partition) -> tuple[Partition | None, _Interval | None]:
-        """The cheapest partition with a T in the interval, and where in it something better than both may be."""
+        """The cheapest partition with T in the interval, and where in it a better one may be."""
         if interval.blocks is None:
             return self._of_all(interval, best)
         return self._of_few(interval, interval.blocks, best)
@@ -109,13 +113,16 @@ class _Search:
         return min(self.total(found), self.total(best)) * STRICTLY
 
     def _left(self, interval: _Interval, found: Partition, best: Partition) -> _Interval | None:
-        """Where in the interval something better may be, if all that is there costs as much as what was found."""
+        """The part of the interval that may hold a better partition than `found` and `best`.
+
+        No partition in the interval costs less than `found`.
+        """
         limit = self._limit(found, best)
         high = min(found.longest * STRICTLY, interval.high, (limit - found.cost) / self.weight)
         return replace(interval, high=high) if high >= interval.low else None
 
     def _listed(self, there: Frame, ahead: Sequence[Array], low: float, limit: float) -> list[_Blocks]:
-        """Those blocks that a partition of less than `limit` can have, with a longest stage of `low` or more."""
+        """The blocks of partitions that total less than `limit`, with T of at least `low`."""
         behind = costs_behind(self.lines, there)
         alive = [
             np.flatnonzero(one + other + self.weight * low < limit) for one, other in zip(ahead, behind, strict=True)
@@ -133,7 +140,7 @@ class _Search:
         return found
 
     def _better(self, blocks: Sequence[_Blocks], ahead: Sequence[Array], low: float, limit: float) -> list[_Blocks]:
-        """The same of some blocks."""
+        """The same, restricted to these blocks."""
         behind = _behind(self.layers, blocks)
         left = []
         for place, each in enumerate(blocks):
@@ -142,8 +149,10 @@ class _Search:
         return left
 
 
-def least_total(lines: Sequence[Line], micro_batches: int, best: Partition, low: float, high: float) -> Partition:
-    """The best of all partitions, given a good one and that each better one has T from `low` to `high`."""
+def least_total(
+    lines: Sequence[DeviceStages], micro_batches: int, best: Partition, low: float, high: float
+) -> Partition:
+    """The best of all partitions, given a good one; every better one has T from `low` to `high`."""
     search = _Search(lines, micro_batches - 1)
     order = count()
     waiting = [(0.0, next(order), _Interval(low, high))]
@@ -161,7 +170,7 @@ def least_total(lines: Sequence[Line], micro_batches: int, best: Partition, low:
 
 
 def _ahead(layers: int, blocks: Sequence[_Blocks]) -> list[Array]:
-    """For each device the least cost of having placed the first n layers before it, and last of all after them."""
+    """Entry [d][n] is the least cost of the first n layers on the devices before d."""
     ahead = [np.append(0.0, np.full(layers, np.inf))]
     for each in blocks:
         reached = ahead[-1].copy()
@@ -180,7 +189,7 @@ def _behind(layers: int, blocks: Sequence[_Blocks]) -> list[Array]:
 
 
 def _traced(layers: int, blocks: Sequence[_Blocks], ahead: Sequence[Array]) -> Partition:
-    """Which stages led to the end, from the last device to the first."""
+    """Follow the least cost back, from the last device to the first, to its stages."""
     end, longest, ends = layers, 0.0, []
     for place in reversed(range(len(blocks))):
         ends.append(end)

@@ -1,15 +1,15 @@
-"""For how much of a step each device works, and for how much it waits: of a predicted one and of a measured one."""
+"""How much of a step each device works and how much it waits, in predicted and measured steps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 Span = tuple[float, float]
-"""From when to when, in seconds."""
+"""Begin and end, in seconds."""
 
 
 def covered(spans: Iterable[Span]) -> float:
-    """The seconds in which at least one of the spans is under way."""
+    """The seconds covered by at least one of the spans."""
     total, reached = 0.0, float("-inf")
     for begin, end in sorted(spans):
         total += max(0.0, end - max(begin, reached))
@@ -18,7 +18,7 @@ def covered(spans: Iterable[Span]) -> float:
 
 
 def busy_seconds(spells: Iterable[tuple[int, Span]]) -> dict[int, float]:
-    """For each device (its place) the seconds in which it does anything at all."""
+    """For each device (by index) the seconds in which it does anything."""
     by_device: dict[int, list[Span]] = {}
     for device, span in spells:
         by_device.setdefault(device, []).append(span)
@@ -26,6 +26,6 @@ def busy_seconds(spells: Iterable[tuple[int, Span]]) -> dict[int, float]:
 
 
 def bubble_of(busy: Iterable[float], seconds: float) -> float:
-    """The share of the devices' time in a step of `seconds` in which those wait that do something at all."""
+    """The share of a step of `seconds` in which the devices that do anything wait."""
     taken = list(busy)
     return 1 - sum(taken) / (len(taken) * seconds) if taken and seconds else 0.0

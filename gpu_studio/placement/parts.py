@@ -1,4 +1,4 @@
-"""The predicted step of a placement in which layers may be split: each part is scheduled as a layer of its own."""
+"""Predict the step of a placement with split layers: each part is scheduled like a layer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpu_studio.placement.occupation import bubble_of
-from gpu_studio.placement.schedule import Timeline, busy_in, timeline
+from gpu_studio.placement.schedule import StepTimeline, busy_in, timeline
 from gpu_studio.placement.work import Array, Device, Work
 
 
@@ -18,10 +18,10 @@ def timeline_of_parts(
     placement: Sequence[Sequence[int]],
     micro_batches: int,
     workers: int | None = None,
-) -> Timeline:
-    """The step of `work` with layer l on the devices `placement[l]`, each of which has an even part of its units.
+) -> StepTimeline:
+    """The step of `work` with layer l on the devices `placement[l]`, in equal parts.
 
-    Tasks name the layers of `work`, also where they are parts. The rest as in `schedule.timeline`.
+    Tasks name the layers of `work`, even for parts. The rest as in `schedule.timeline`.
     """
     if all(len(places) == 1 for places in placement):
         return timeline(work, devices, [places[0] for places in placement], micro_batches, workers)
@@ -34,8 +34,9 @@ def timeline_of_parts(
 def _apart(placement: Sequence[Sequence[int]]) -> list[int]:
     """The layer of each part, in order; -1 is a pause on no device.
 
-    Layers that follow each other on one device are one stage, which waits for all that any of them needs. A part must
-    not wait for what the layers beside it need, so a pause before and after it ends the stage.
+    Consecutive layers on one device form a stage, which waits for all inputs of all its layers. A
+    part must not wait for the inputs of neighbouring layers, so a pause before and after it ends
+    the stage.
     """
     found: list[int] = []
     for layer, places in enumerate(placement):
@@ -47,7 +48,10 @@ def _apart(placement: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _in_parts(work: Work, placement: Sequence[Sequence[int]], layers: Sequence[int]) -> tuple[Work, list[int]]:
-    """The work of the parts, and the device of each; that of a pause is one more than there are."""
+    """The work of the parts, and the device of each.
+
+    A pause has an index beyond the last device.
+    """
     here: dict[int, list[int]] = {}
     homes: list[int] = []
     for place, layer in enumerate(layers):
@@ -61,7 +65,7 @@ def _in_parts(work: Work, placement: Sequence[Sequence[int]], layers: Sequence[i
         inputs=tuple(
             tuple(part for name in work.inputs[layer] for part in here[name]) if layer >= 0 else () for layer in layers
         ),
-        # What a pass takes whatever its size, each part takes too.
+        # Each part takes the fixed time of a pass in full.
         fixed=_with_pause(work.fixed[:, columns] * exists),
         per_sample=_with_pause(work.per_sample[:, columns] * share),
         update=_with_pause(work.update[:, columns] * share),
@@ -73,7 +77,7 @@ def _in_parts(work: Work, placement: Sequence[Sequence[int]], layers: Sequence[i
         state_bytes=work.state_bytes[columns] * share,
         gradient_bytes=work.gradient_bytes[columns] * share,
         batch=work.batch,
-        ways=tuple(work.ways[layer] if work.ways else 2 for layer in columns),
+        directions=tuple(work.directions[layer] if work.directions else 2 for layer in columns),
         share=(*work.share, work.share[0]) if work.share else (),
     )
     return parts, homes
@@ -83,11 +87,11 @@ def _with_pause(table: Array) -> Array:
     return np.vstack([table, np.zeros(table.shape[1])])
 
 
-def _named(step: Timeline, layers: Sequence[int], devices: int) -> Timeline:
-    """The step without the pauses, its tasks under the numbers of the layers."""
+def _named(step: StepTimeline, layers: Sequence[int], devices: int) -> StepTimeline:
+    """The step without the pauses, its tasks numbered by layer."""
     tasks = tuple(
         replace(task, layers=tuple(layers[part] for part in task.layers))
         for task in step.tasks
         if task.device < devices
     )
-    return Timeline(tasks, step.seconds, bubble_of(busy_in(tasks).values(), step.seconds))
+    return StepTimeline(tasks, step.seconds, bubble_of(busy_in(tasks).values(), step.seconds))

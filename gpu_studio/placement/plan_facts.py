@@ -1,4 +1,4 @@
-"""What TensorFlow told of a plan: its data, its model layer by layer, and what a training step holds."""
+"""TensorFlow's facts about a plan: its data, its model's layers, and a training step's memory."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SCALED_AGAIN = "scaled again"
 
 @dataclass(frozen=True, slots=True)
 class ModelNote:
-    """Something of a model of the user's own that is trained otherwise than its author may think.
+    """A way in which a user's own model is trained differently than its author may expect.
 
-    `name` says which note it is, `text` what it is in a sentence, and `why` what it means and what to do.
+    `name` identifies the note, `text` is a sentence, and `why` says what it means and what to do.
     """
 
     name: str
@@ -65,9 +65,10 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """The data and the model of a plan, each None where it could not be had: `data_error`, `model.model_error`.
+    """The data and the model of a plan; each is None if it could not be had.
 
-    What `model` says of `details` and `of_the_moment` holds here for the data.
+    The reason is then in `data_error` or `model.model_error`. `details` and `of_the_moment` are for
+    the data what the fields of the same names are for `model`.
     """
 
     data: DataFacts | None = None
@@ -79,22 +80,25 @@ class PlanFacts:
 
     @property
     def graph(self) -> ModelGraph | None:
-        """The model's layers; None while they are not known, or if there is no model."""
+        """The model's layers; None if they are not known yet, or there is no model."""
         return self.model.graph if self.model else None
 
     @property
     def model_error(self) -> str:
-        """Why there is no model for these data, in a sentence; empty if there is one, or it is not known yet."""
+        """Why there is no model for these data, in a sentence.
+
+        Empty if there is one, or it is unknown yet.
+        """
         return self.model.model_error if self.model else ""
 
     @property
     def training_error(self) -> str:
-        """Why optimizer, loss or metrics cannot be had; empty if they can."""
+        """Why optimizer, loss or metrics cannot be created; empty if they can."""
         return self.model.training_error if self.model else ""
 
     @property
     def not_looked_at(self) -> tuple[str, tuple[str, ...]]:
-        """Why the data or the model could not be looked at just now, and what to try; empty where they could."""
+        """Why the data or the model could not be examined just now, and what to try; else empty."""
         if self.data_error and self.of_the_moment:
             return self.data_error, self.advice
         if self.model is not None and self.model_error and self.model.of_the_moment:
@@ -103,15 +107,15 @@ class PlanFacts:
 
     @property
     def refused(self) -> bool:
-        """Whether anything was refused, or could not be looked at."""
+        """Whether anything was refused, or could not be examined."""
         return bool(self.data_error or self.model_error or self.training_error)
 
 
 def encoded(facts: PlanFacts | ModelFacts | DataFacts) -> Any:
-    """The facts as JSON has them; bytes in base64."""
+    """The facts as JSON; bytes are in base64."""
     return msgspec.to_builtins(facts)
 
 
 def decoded(document: Any) -> PlanFacts:
-    """The facts in a document of JSON. Raises ValueError if it is no such document."""
+    """Read the facts from JSON. Raises ValueError if it does not hold them."""
     return msgspec.convert(document, PlanFacts, strict=False)

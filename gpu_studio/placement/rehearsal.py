@@ -1,52 +1,57 @@
-"""What a training step holds, by running it in thought: TensorFlow's executor, and the allocator that it asks.
+"""Predict the memory of a training step by simulating TensorFlow's executor and allocator.
 
-On a CPU no two steps are alike: which of two operations ends first decides what is held at once, and what is free
-where. Therefore several steps are rehearsed, each with times of its own that are drawn from a seed, in memory as
-building the model may have left it; what counts is the most that any of them holds. A card runs every step alike.
+On a CPU no two steps are alike: which of two operations ends first decides what is held at once,
+and where memory is free. Therefore several steps are simulated, each with operation times drawn
+from a seed, starting from memory as building the model may have left it; the result is the largest
+peak. On a card every step is the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import cycle, islice
+from itertools import cycle, islice, pairwise
 from random import Random
 
-from gpu_studio.placement.arena import Arena, Layout, Requests, requested
-from gpu_studio.placement.executor import in_one_queue, in_threads
-from gpu_studio.placement.liveness import History, Operation, Turn, block_of, history
+from gpu_studio.placement.arena import AllocationRequests, Arena, Layout, requested
+from gpu_studio.placement.executor import CHEAP, UNKNOWN, in_one_queue, in_threads
+from gpu_studio.placement.liveness import MemoryHistory, Operation, Turn, Variable, block_of, history
 from gpu_studio.placement.step_memory import CLOSE, Padding, StepMemory, highest
 
 REHEARSED = (8, 64, 512)
-"""Batches that steps are rehearsed for: the larger it is, the more does an operation's time depend on what it does."""
-BATCHES = (*range(8, 64, 4), *range(64, CLOSE, 8), CLOSE, 256, 512)
-"""What the allocator adds is known for these."""
+"""Batches for which steps are simulated: in larger ones, operations' times depend on their work."""
+BATCHES = (*range(8, 64, 8), *range(64, CLOSE, 16), CLOSE, 256, 512)
+"""Batches for which the allocator's overhead is computed, besides those where it jumps between."""
+A_LEAP = 0.05
+"""Batches between two are computed too if they deviate from the line by more than this share."""
 MOST_STEPS, LEAST_STEPS, MOST_OPERATIONS = 25, 4, 24_000
-"""How many steps are rehearsed for each of these: the fewer, the more operations there are."""
+"""How many steps are simulated for each batch: fewer if there are more operations."""
 IN_SEQUENCE = 25
-"""Steps one after the other in the same memory, which is cut more finely from step to step; some come again."""
+"""Consecutive steps in the same memory, which fragments from step to step; some are repeated."""
+PROCESSES = 2
+"""How often such a sequence is simulated, each time with the steps in another order."""
 SPREAD = 0.5
-"""Of the logarithm of an operation's time, from one step to another."""
+"""Standard deviation of the logarithm of an operation's time between steps."""
 INTERRUPTED, INTERRUPTION_S = 0.01, 0.004
 """How often a thread stands still in the midst of an operation, because the machine does other things, and for how
 long on average. The other threads go on, and what the operation holds meets what is not there with it otherwise."""
 LOOKED_AT = 8
-"""Samples that a run calls the model with while it is built, to see what it gives."""
-LEFT_BY_BUILDING = (0, 2)
-"""Tensors of a variable's size that were there while it was made: random numbers, and what they were scaled to."""
+"""Samples with which a run calls the model while building it, to see its output."""
+DRAWING = 2
+"""Temporary tensors of a variable's size while it is drawn: random numbers, raw and scaled."""
 UNREHEARSED = 1.08
 """The one margin. Which step is the fullest, and how finely memory is cut by then, is chance: from one process to the
 next the fullest of thirty real steps differs by up to a tenth."""
 _FAR = 2**40
-"""Beyond the numbers of all blocks of variables and of a step."""
+"""Larger than the numbers of all blocks of variables and of a step."""
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
-    """Tensors by their numbers: those that outlive the step, gradients of weights, and activations that are kept.
+class TensorKinds:
+    """Tensors by number: those that outlive the step, weight gradients, and kept activations.
 
-    `batch` are those that are there before the step begins; `outputs` those that the layers give.
+    `batch` are those that exist before the step begins; `outputs` are the layers' outputs. `loaded`
+    says whether the weights come from a file.
     """
 
     results: Sequence[int] = ()
@@ -54,31 +59,36 @@ class Marks:
     outputs: Sequence[int] = ()
     gradients: frozenset[int] = frozenset()
     kept: frozenset[int] = frozenset()
+    loaded: bool = False
 
 
-def on_card(operations: Sequence[Operation], marks: Marks) -> StepMemory:
-    """What a step holds where one thread launches every operation, and all memory is one region."""
+def on_card(operations: Sequence[Operation], marks: TensorKinds) -> StepMemory:
+    """The memory of a step if one thread launches every operation in one region of memory."""
     steps = [_run(operations, in_one_queue(operations), marks)]
-    return _memory(operations, marks, {BATCHES[0]: steps}, [lambda: _built(operations, None, grows=False, beside=0)])
+    return _memory(operations, marks, {BATCHES[0]: steps}, lambda: _built(operations, None, grows=False, loaded=False))
 
 
 def on_cpu(
-    operations: Sequence[Operation], seconds: Callable[[int], Sequence[float]], marks: Marks, threads: int
+    operations: Sequence[Operation], seconds: Callable[[int], Sequence[float]], marks: TensorKinds, threads: int
 ) -> StepMemory:
-    """What a step holds where so many threads run operations that take `seconds(batch)`, and memory grows."""
+    """The memory of a step where `threads` threads run operations that take `seconds(batch)`.
+
+    Memory regions are added as needed.
+    """
     chance = Random(0)  # noqa: S311 (no secret: the same steps in every process)
     rehearsed = {}
     for batch in REHEARSED:
         times = seconds(batch)
-        orders = (in_threads(operations, _drawn(times, chance), threads) for _ in range(_steps(operations)))
+        # In a run's first steps the executor does not know the operations' costs; later it does.
+        known = islice(cycle((UNKNOWN, CHEAP)), _steps(operations))
+        orders = (in_threads(operations, _drawn(times, chance), threads, cheap) for cheap in known)
         rehearsed[batch] = [_run(operations, order, marks) for order in orders]
     look = _looked(operations, marks)
-    heaps = [partial(_built, operations, look, grows=True, beside=beside) for beside in LEFT_BY_BUILDING]
-    return _memory(operations, marks, rehearsed, heaps)
+    return _memory(operations, marks, rehearsed, lambda: _built(operations, look, grows=True, loaded=marks.loaded))
 
 
 def _steps(operations: Sequence[Operation]) -> int:
-    """The more operations, the more alike are the steps, and the longer takes each."""
+    """The number of steps to simulate: with more operations they vary less and take longer."""
     return max(LEAST_STEPS, min(MOST_STEPS, MOST_OPERATIONS // max(1, len(operations))))
 
 
@@ -90,7 +100,7 @@ def _interruption(chance: Random) -> float:
     return chance.expovariate(1 / INTERRUPTION_S) if chance.random() < INTERRUPTED else 0.0
 
 
-def _run(operations: Sequence[Operation], turns: Iterable[Turn], marks: Marks) -> History:
+def _run(operations: Sequence[Operation], turns: Iterable[Turn], marks: TensorKinds) -> MemoryHistory:
     return history(
         operations, turns, results=marks.results, gradients=marks.gradients, kept=marks.kept, given=marks.batch
     )
@@ -98,26 +108,51 @@ def _run(operations: Sequence[Operation], turns: Iterable[Turn], marks: Marks) -
 
 def _memory(
     operations: Sequence[Operation],
-    marks: Marks,
-    rehearsed: Mapping[int, Sequence[History]],
-    heaps: Sequence[Callable[[], Arena]],
+    marks: TensorKinds,
+    rehearsed: Mapping[int, Sequence[MemoryHistory]],
+    built: Callable[[], Arena],
 ) -> StepMemory:
     steps = highest(moment for runs in rehearsed.values() for run in runs for moment in run.moments)
     sizes = [size for each in operations for tensor, size in each.makes if tensor in marks.batch]
-    padding = []
-    for batch in BATCHES:
+
+    def given(batch: int) -> float:
         runs = rehearsed[max((each for each in rehearsed if each <= batch), default=min(rehearsed))]
         there = [size.bytes(batch) for size in sizes]
         requests = [requested(run, batch) for run in runs]
-        asked, given = steps.asked(batch), sum(there) + max(_given_out(requests, heap(), there) for heap in heaps)
-        padding.append(Padding(batch, UNREHEARSED * max(1.0, given / asked) if asked else 1.0))
+        most = sum(there) + max(_given_out(order, built(), there) for order in _orders(requests))
+        return UNREHEARSED * max(most, steps.asked(batch))
+
+    padding = (Padding(batch, most / (steps.asked(batch) or 1)) for batch, most in _sampled(given))
     return StepMemory(steps.moments, tuple(padding))
 
 
-def _given_out(steps: Sequence[Requests], arena: Arena, there: Sequence[int]) -> int:
-    """The most that is given out in one of the steps, one after the other, besides the variables and the batch.
+def _sampled(given: Callable[[int], float]) -> list[tuple[int, float]]:
+    """The allocated bytes for `BATCHES`, and for batches between two that deviate from the line."""
+    known = {batch: given(batch) for batch in BATCHES}
+    intervals = [pair for pair in pairwise(BATCHES) if pair[1] <= CLOSE]
+    while intervals:
+        first, last = intervals.pop()
+        middle = (first + last) // 2
+        if middle > first:
+            known[middle] = given(middle)
+            share = (middle - first) / (last - first)
+            line = known[first] + share * (known[last] - known[first])
+            if abs(known[middle] - line) > A_LEAP * known[middle]:
+                intervals += (first, middle), (middle, last)
+    return sorted(known.items())
 
-    Once a step meets the memory that it has met before, all that follows has been seen.
+
+def _orders(steps: Sequence[AllocationRequests]) -> list[list[AllocationRequests]]:
+    """The order of the steps in each simulated process."""
+    chance = Random(0)  # noqa: S311 (no secret: the same orders in every process)
+    return [chance.sample(steps, len(steps)) for _ in range(min(PROCESSES, len(steps)))]
+
+
+def _given_out(steps: Sequence[AllocationRequests], arena: Arena, there: Sequence[int]) -> int:
+    """The most that is allocated in one of the steps, besides the variables and the batch.
+
+    The steps follow each other. Once one starts from a memory layout that occurred before,
+    everything after it has been seen.
     """
     for number, size in enumerate(there):
         arena.take(number - len(there) - _FAR, size)
@@ -131,32 +166,37 @@ def _given_out(steps: Sequence[Requests], arena: Arena, there: Sequence[int]) ->
     return most
 
 
-def _built(operations: Sequence[Operation], look: History | None, *, grows: bool, beside: int) -> Arena:
-    """Memory as building the model leaves it: variables, each made while `beside` tensors of its size were there.
+def _built(operations: Sequence[Operation], look: MemoryHistory | None, *, grows: bool, loaded: bool) -> Arena:
+    """The memory as building the model leaves it.
 
-    The weights come first; then the model is called for a `look` at it; then come the optimizer's slots.
+    The weights come first, matrices being drawn at random; those that are `loaded` are then
+    replaced. The model is called once to `look` at its output; the optimizer's slots come last.
     """
     arena, variables = Arena(grows=grows), _variables(operations)
-    weights = frozenset[int]() if look is None else look.seen
-    for slots in (False, True):
-        for number in variables:
-            if (number not in weights) == slots:
-                _make(arena, number, variables[number], beside)
-        if look is not None and not slots:
-            arena.peak(requested(look, LOOKED_AT))
+    weights = frozenset(variables) if look is None else look.seen
+    for number in (number for number in variables if number in weights):
+        _make(arena, variables[number])
+    for number in (number for number in variables if loaded and number in weights):
+        arena.take(0, variables[number].bytes)
+        arena.replace(block_of(number), 0)
+    if look is not None:
+        arena.peak(requested(look, LOOKED_AT))
+    for number in (number for number in variables if number not in weights):
+        arena.take(block_of(number), variables[number].bytes)
     return arena
 
 
-def _make(arena: Arena, variable: int, size: int, beside: int) -> None:
-    for each in range(beside):
-        arena.take(each, size)
-    arena.take(block_of(variable), size)
-    for each in range(beside):
+def _make(arena: Arena, weight: Variable) -> None:
+    beside = range(DRAWING if weight.drawn else 0)
+    for each in beside:
+        arena.take(each, weight.bytes)
+    arena.take(block_of(weight.number), weight.bytes)
+    for each in reversed(beside):
         arena.give_back(each)
 
 
-def _looked(operations: Sequence[Operation], marks: Marks) -> History:
-    """What calling the model holds: all that its layers give, until it has ended."""
+def _looked(operations: Sequence[Operation], marks: TensorKinds) -> MemoryHistory:
+    """What calling the model holds: all outputs of its layers, until the call ends."""
     makers = {tensor: place for place, each in enumerate(operations) for tensor, _ in each.makes}
     waiting, needed = [makers[tensor] for tensor in marks.outputs], set[int]()
     while waiting:
@@ -168,5 +208,5 @@ def _looked(operations: Sequence[Operation], marks: Marks) -> History:
     return history(called, in_one_queue(called), results=marks.outputs)
 
 
-def _variables(operations: Sequence[Operation]) -> dict[int, int]:
-    return {each.number: each.bytes for op in operations for each in (op.reads, op.writes) if each}
+def _variables(operations: Sequence[Operation]) -> dict[int, Variable]:
+    return {each.number: each for op in operations for each in (op.reads, op.writes) if each}

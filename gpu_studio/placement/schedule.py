@@ -1,9 +1,10 @@
-"""When each device will do what in one training step: every micro-batch forward and back through the stages.
+"""When each device does what in one training step, with all micro-batches forward and back.
 
-Stages are what TensorFlow's executor makes of a placement: layers that follow each other on one device. A stage starts
-on a micro-batch as soon as its input is there and its device is free, the first that could start going first; the
-backward pass of a micro-batch begins when its forward pass has ended (GPipe, Huang et al. 2019, figure 2c). Of many
-micro-batches a later one begins when an earlier one has gone back through all stages (`stage_memory.at_once`).
+Stages are what TensorFlow's executor makes of a placement: consecutive layers on one device. A
+stage starts on a micro-batch as soon as its input and its device are available, the earliest
+possible first; the backward pass of a micro-batch begins when its forward pass has ended (GPipe,
+Huang et al. 2019, figure 2c). With many micro-batches, a later one begins when an earlier one has
+passed back through all stages (`stage_memory.at_once`).
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from gpu_studio.placement.stage_memory import at_once
 from gpu_studio.placement.work import Device, Work
 
 FULL = 1 - 1e-9
-"""The cores are all taken, whatever the rounding."""
+"""All cores are in use, allowing for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """A stage at work, from `begin` to `end` seconds after the step began. An update has the micro-batch -1."""
+class StageTask:
+    """A stage at work, from `begin` to `end` seconds after the step's start.
+
+    An update has micro-batch -1.
+    """
 
     device: int
     layers: tuple[int, ...]
@@ -34,47 +38,48 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
-    """A step. `bubble` is the share of the devices' time in which those that have a stage wait.
+class StepTimeline:
+    """A step. `bubble` is the share of the time in which devices that have a stage wait.
 
-    Tasks of one device overlap only where it shares the machine's cores with others.
+    Tasks of one device overlap only if it shares the machine's cores with others.
     """
 
-    tasks: tuple[Task, ...]
+    tasks: tuple[StageTask, ...]
     seconds: float
     bubble: float
 
 
 def even_bubble(stages: int, micro_batches: int) -> float:
-    """The bubble where all stages take the same time: (K - 1) / (M + K - 1) (GPipe, section 2.3)."""
+    """The bubble if all stages take equal time: (K - 1) / (M + K - 1) (GPipe, section 2.3)."""
     return (stages - 1) / (micro_batches + stages - 1)
 
 
 def timeline(
     work: Work, devices: Sequence[Device], placement: Sequence[int], micro_batches: int, workers: int | None = None
-) -> Timeline:
+) -> StepTimeline:
     """The step of `work` with layer l on device `placement[l]`.
 
-    Where it was measured how devices share the machine's cores (`work.share`), they share them so. Else each does one
-    thing at a time, and at most `workers` of them do anything.
+    If it was measured how devices share the machine's cores (`work.share`), they share them
+    accordingly. Otherwise each does one thing at a time, and at most `workers` of them work at
+    once.
     """
     jobs = _jobs(work, devices, placement, micro_batches)
     share = common_share(work, placement)
-    if share is None:  # Where the cores are shared, as many are under way as keep them busy.
+    if share is None:  # On shared cores, as many run at once as keep the cores busy.
         _hold_back(jobs, work, stages_of(placement), micro_batches)
     tasks = _run(jobs, len(devices), workers or len(devices)) if share is None else _run_together(jobs, share)
     seconds = max((task.end for task in tasks), default=0.0)
-    return Timeline(tuple(tasks), seconds, bubble_of(busy_in(tasks).values(), seconds))
+    return StepTimeline(tuple(tasks), seconds, bubble_of(busy_in(tasks).values(), seconds))
 
 
-def busy_in(tasks: Sequence[Task]) -> dict[int, float]:
-    """For each device that has a task the seconds in which it has one."""
+def busy_in(tasks: Sequence[StageTask]) -> dict[int, float]:
+    """For each device that has a task, the seconds in which it has one."""
     return busy_seconds((task.device, (task.begin, task.end)) for task in tasks)
 
 
 @dataclass(slots=True)
 class _Job:
-    """Something to be done on a device, once what it waits for has come: job by job, each so long after its end."""
+    """A piece of work on a device, ready some time after each job that it waits for has ended."""
 
     device: int
     layers: tuple[int, ...]
@@ -86,7 +91,7 @@ class _Job:
 
 
 def stages_of(placement: Sequence[int]) -> list[tuple[int, ...]]:
-    """The layers that follow each other on one device, as places."""
+    """The groups of consecutive layers on one device, as indices."""
     stages: list[list[int]] = []
     for layer, device in enumerate(placement):
         if stages and placement[stages[-1][-1]] == device:
@@ -116,7 +121,7 @@ def _jobs(work: Work, devices: Sequence[Device], placement: Sequence[int], count
 
 
 def _wire(jobs: list[_Job], work: Work, devices: Sequence[Device], stages: Sequence[Sequence[int]], count: int) -> None:
-    """Let each stage wait for its inputs on the way forward, and for their takers on the way back."""
+    """Make stages wait for their inputs on the way forward, and for their users on the way back."""
     sent = _sent(work, stages, count)
     for micro_batch in range(count):
         first = 2 * micro_batch * len(stages)
@@ -127,12 +132,12 @@ def _wire(jobs: list[_Job], work: Work, devices: Sequence[Device], stages: Seque
             _then(jobs, first + 2 * target + 1, first + 2 * source + 1, back)
         for stage in range(len(stages)):
             _then(jobs, first + 2 * stage, first + 2 * stage + 1, 0.0)
-        # The loss is known when the whole model has been gone through, and no gradient before.
+        # The loss, and with it any gradient, is known only after the whole forward pass.
         _then(jobs, first + 2 * len(stages) - 2, first + 2 * len(stages) - 1, 0.0)
 
 
 def _hold_back(jobs: list[_Job], work: Work, stages: Sequence[Sequence[int]], count: int) -> None:
-    """Let a micro-batch begin, in stages that no other feeds, once an earlier one has gone back through all."""
+    """Start a micro-batch, in stages without other inputs, once an earlier one has passed back."""
     fed = {target for _, target in _sent(work, stages, count)}
     under_way = at_once(len({job.device for job in jobs}))
     for micro_batch in range(under_way, count):
@@ -143,7 +148,7 @@ def _hold_back(jobs: list[_Job], work: Work, stages: Sequence[Sequence[int]], co
 
 
 def _add_updates(jobs: list[_Job], work: Work, stages: Sequence[tuple[int, ...]], count: int) -> None:
-    """Each stage is updated once its gradients of all micro-batches are there."""
+    """Each stage is updated once its gradients of all micro-batches are complete."""
     for place, stage in enumerate(stages):
         device = jobs[2 * place].device
         seconds = sum(float(work.update[device, layer]) for layer in stage)
@@ -153,7 +158,7 @@ def _add_updates(jobs: list[_Job], work: Work, stages: Sequence[tuple[int, ...]]
 
 
 def _sent(work: Work, stages: Sequence[Sequence[int]], count: int) -> dict[tuple[int, int], tuple[float, float]]:
-    """The bytes of a micro-batch that go from one stage to another, and those of the gradients that come back."""
+    """The bytes of a micro-batch sent between stages, and those of the gradients sent back."""
     stage_of = {layer: place for place, stage in enumerate(stages) for layer in stage}
     pairs: dict[tuple[int, int], set[int]] = {}
     for layer, inputs in enumerate(work.inputs):
@@ -179,8 +184,8 @@ def _then(jobs: list[_Job], first: int, second: int, delay: float) -> None:
     jobs[second].missing += 1
 
 
-def _run(jobs: list[_Job], devices: int, workers: int) -> list[Task]:
-    """Do all jobs, at each moment the ones that could begin first, and of those the earlier micro-batch."""
+def _run(jobs: list[_Job], devices: int, workers: int) -> list[StageTask]:
+    """Run all jobs: at each moment those that can begin first, the earlier micro-batches first."""
     came = [0.0] * len(jobs)
     ready = [(0.0, job.micro_batch, number) for number, job in enumerate(jobs) if not job.missing]
     heapq.heapify(ready)
@@ -190,29 +195,30 @@ def _run(jobs: list[_Job], devices: int, workers: int) -> list[Task]:
         job = jobs[number]
         begin = max(could, free[job.device], hands[0])
         if begin > could:
-            # Others may be able to begin before this one can: it takes its turn again when it can.
+            # Others may be able to begin before this one: it is queued again for when it can.
             heapq.heappush(ready, (begin, order, number))
             continue
         end = begin + job.seconds
         free[job.device] = end
         heapq.heapreplace(hands, end)
-        tasks.append(Task(job.device, job.layers, job.micro_batch, job.what, begin, end))
+        tasks.append(StageTask(job.device, job.layers, job.micro_batch, job.what, begin, end))
         for taker in _freed(jobs, number, end, came):
             heapq.heappush(ready, (came[taker], jobs[taker].micro_batch, taker))
     return tasks
 
 
-def _run_together(jobs: list[_Job], share: float) -> list[Task]:
-    """Do all jobs on cores of which each takes `share`: TensorFlow's threads take any operation, of whatever device.
+def _run_together(jobs: list[_Job], share: float) -> list[StageTask]:
+    """Run all jobs on shared cores, of which each takes `share`.
 
-    So many begin as keep the cores busy; where they want more than there is, each goes on so much slower. Updates take
-    all cores: those of a device's layers are independent of each other, and done at once.
+    Any thread takes any device's operation. Enough jobs start to keep the cores busy; if they want
+    more than there is, each slows down accordingly. Updates take all cores: those of a device's
+    layers are independent of each other, and run at once.
     """
     came, taken = [0.0] * len(jobs), 0.0
     ready = [(0.0, job.micro_batch, number) for number, job in enumerate(jobs) if not job.missing]
     heapq.heapify(ready)
     now, work, tasks = 0.0, 0.0, []
-    # By the work after which each ends, of which all that are running do as much.
+    # Ordered by the amount of work at which each ends; all running jobs progress equally.
     running: list[tuple[float, int, float]] = []
     while ready or running:
         while ready and ready[0][0] <= now and taken < FULL:
@@ -228,7 +234,7 @@ def _run_together(jobs: list[_Job], share: float) -> list[Task]:
         work, number, begin = heapq.heappop(running)
         job = jobs[number]
         taken -= _share_of(job, share)
-        tasks.append(Task(job.device, job.layers, job.micro_batch, job.what, begin, now))
+        tasks.append(StageTask(job.device, job.layers, job.micro_batch, job.what, begin, now))
         for taker in _freed(jobs, number, now, came):
             heapq.heappush(ready, (came[taker], jobs[taker].micro_batch, taker))
     return tasks
@@ -239,7 +245,7 @@ def _share_of(job: _Job, share: float) -> float:
 
 
 def _freed(jobs: list[_Job], number: int, end: float, came: list[float]) -> Iterator[int]:
-    """The jobs that wait for nothing any more now that this one has ended; `came` is told when they could begin."""
+    """The jobs that become ready as this one ends; `came` records when they can begin."""
     for taker, delay in jobs[number].takers:
         came[taker] = max(came[taker], end + delay)
         jobs[taker].missing -= 1
@@ -248,7 +254,10 @@ def _freed(jobs: list[_Job], number: int, end: float, came: list[float]) -> Iter
 
 
 def common_share(work: Work, placement: Sequence[int]) -> float | None:
-    """The part of the cores that a job takes, where all devices with a layer share them; cards do not."""
+    """The part of the cores that a job takes, if all devices with a layer share them.
+
+    Cards do not.
+    """
     shares = [work.share[device] for device in set(placement) if device < len(work.share)]
     known = [share for share in shares if share]
     return sum(known) / len(known) if known and len(known) == len(set(placement)) else None

@@ -1,4 +1,4 @@
-"""Place for me: where the layers of a model go, by what is wanted of the placement."""
+"""Find where the layers of a model go, for an objective and a number of micro-batches."""
 
 from __future__ import annotations
 
@@ -11,13 +11,43 @@ from typing import Literal
 
 import numpy as np
 
+from gpu_studio.placement.block_fit import BlockFit
+from gpu_studio.placement.block_memory import BlockMemory
 from gpu_studio.placement.blocks import before, entering
-from gpu_studio.placement.holding import Holding
-from gpu_studio.placement.partition import minimise
-from gpu_studio.placement.room import Room
+from gpu_studio.placement.narrowing import least_total
 from gpu_studio.placement.stage_memory import at_once
-from gpu_studio.placement.stages import Line, Partition, Sent
+from gpu_studio.placement.stages import (
+    STRICTLY,
+    DeviceStages,
+    Partition,
+    SentBytes,
+    least_longest,
+    partition_of,
+    within,
+)
 from gpu_studio.placement.work import Array, Device, Work, recomputing
+
+
+def minimise(
+    lines: Sequence[DeviceStages], micro_batches: int, known: tuple[int, ...] | None = None
+) -> Partition | None:
+    """The best partition; None if none fits.
+
+    The one with the ends `known` may be close to the best.
+    """
+    loosest = within(lines, np.inf)
+    if loosest is None or micro_batches == 1:
+        return loosest
+    floor = least_longest([line.clock for line in lines], [line.sent.first for line in lines])
+    some = [loosest, within(lines, floor / STRICTLY)]
+    if known is not None:
+        some.append(partition_of(lines, known))
+    best = min((each for each in some if each is not None), key=lambda each: each.total(micro_batches))
+    # None costs less than the loosest: one with a longer stage than this cannot be better.
+    high = (best.total(micro_batches) - loosest.cost) / (micro_batches - 1)
+    low = floor * STRICTLY
+    return best if high < low else least_total(lines, micro_batches, best, low, high)
+
 
 Objective = Literal["fastest", "least_memory", "fewest_transfers"]
 OBJECTIVES: tuple[Objective, ...] = ("fastest", "least_memory", "fewest_transfers")
@@ -25,10 +55,10 @@ ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A placement: for each layer the place of its device, how many micro-batches, and what a step is to take.
+class FoundPlacement:
+    """A placement: the device index of each layer, the micro-batches, and the predicted time.
 
-    `seconds` leaves out what is the same wherever the layers go.
+    `seconds` leaves out what is the same for every placement.
     """
 
     devices: tuple[int, ...]
@@ -38,7 +68,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """There is no room: with the least that must be lacking, `device` lacks `missing` bytes."""
+    """Nothing fits: in the placement that lacks the least, `device` lacks `missing` bytes."""
 
     device: str
     missing: float
@@ -52,13 +82,13 @@ def place(
     *,
     overlap: bool = True,
     recompute: bool = False,
-) -> Found | tuple[Lack, ...]:
-    """The best placement for the objective, with the best of the micro-batch numbers; what is lacking if there is none.
+) -> FoundPlacement | tuple[Lack, ...]:
+    """The best placement for the objective over the micro-batch numbers, or what memory is lacking.
 
-    Only placements are looked at in which each device has one stretch of layers: a pipeline's stages in a row. One that
-    comes back to a device may take less time.
-    Without `overlap` only one device works at a time, as where logical CPUs share the cores. With `recompute` stages
-    keep only what enters them, and go forward twice. Raises ValueError if there is no layer or no device.
+    Only placements in which each device has one contiguous range of layers are considered: a
+    pipeline's stages in a row. One that returns to a device may be faster. Without `overlap` only
+    one device works at a time, as when logical CPUs share the cores. With `recompute` stages keep
+    only their inputs and run forward twice. Raises ValueError if there is no layer or no device.
     """
     found = placements(work, devices, objective, micro_batches, overlap=overlap, recompute=recompute)
     return found if isinstance(found, tuple) else min(found, key=lambda each: each.seconds)
@@ -72,19 +102,19 @@ def placements(
     *,
     overlap: bool = True,
     recompute: bool = False,
-) -> list[Found] | tuple[Lack, ...]:
-    """The best placement for the objective with each number of micro-batches that there is room for.
+) -> list[FoundPlacement] | tuple[Lack, ...]:
+    """The best placement for the objective for each number of micro-batches that fits.
 
-    If there is for none: what is lacking at least. `fastest` is the least time of a step; `least_memory` the least
-    share of its limit (the fewest bytes where no device has one) on the device that is fullest; `fewest_transfers` the
-    fewest bytes sent. Of placements that are as good by that, it is the fastest. The rest as `place` says.
+    If none fits: the least memory that is lacking. `fastest` is the shortest step; `least_memory`
+    the smallest share of its limit (the fewest bytes if no device has one) on the fullest device;
+    `fewest_transfers` the fewest bytes sent. Ties go to the fastest. The rest as in `place`.
     """
     if not work.names or not devices:
         raise ValueError(
             f"{len(work.names)} layers cannot be placed on {len(devices)} devices: give at least one of both."
         )
     model = _Model(work, devices, objective, overlap, recompute)
-    found: list[Found] = []
+    found: list[FoundPlacement] = []
     steps = [_Step(model, count) for count in micro_batches]
     for step in steps:
         best = step.placed(found[-1].devices if found else None)
@@ -94,7 +124,7 @@ def placements(
 
 @dataclass(frozen=True)
 class _Model:
-    """What is asked for, and what is the same however many micro-batches there are."""
+    """The request, and all that does not depend on the number of micro-batches."""
 
     work: Work
     devices: Sequence[Device]
@@ -104,54 +134,54 @@ class _Model:
 
     @cached_property
     def timed(self) -> Work:
-        """The work with the times that it really takes."""
+        """The work with its real times."""
         return recomputing(self.work) if self.recompute else self.work
 
     @cached_property
-    def holding(self) -> Holding:
-        """What blocks hold."""
-        # Logical CPUs, whose cores can ask for more at once, have no limits.
+    def block_memory(self) -> BlockMemory:
+        """The memory of blocks."""
+        # Logical CPUs, which may run more at once, have no limits.
         under_way = at_once(len(self.devices))
-        return Holding(self.work, entering(self.work, self.work.output_bytes), under_way, self.recompute)
+        return BlockMemory(self.work, entering(self.work, self.work.output_bytes), under_way, self.recompute)
 
     @cached_property
-    def sent(self) -> Sent:
-        """The bytes a sample that enter each block, and those of the gradients that go back."""
-        return Sent(entering(self.work, self.work.sent_bytes))
+    def sent(self) -> SentBytes:
+        """The bytes per sample that enter each block, and those of the gradients sent back."""
+        return SentBytes(entering(self.work, self.work.sent_bytes))
 
     @cached_property
-    def free(self) -> Sent:
-        """No bytes, where sending them takes no time."""
-        return Sent(np.zeros_like(self.sent.table))
+    def free(self) -> SentBytes:
+        """Zero bytes, for links on which sending takes no time."""
+        return SentBytes(np.zeros_like(self.sent.table))
 
 
 @dataclass(frozen=True)
 class _Step:
-    """A step in `count` micro-batches, of which several devices work at one time if they overlap."""
+    """A step in `count` micro-batches; several devices work at once if they overlap."""
 
     model: _Model
     count: int
 
     @property
     def stages(self) -> int:
-        """The M of the pipeline; one after the other, all micro-batches take what one takes, so many times."""
+        """The M of the pipeline. Without overlap it is 1: every micro-batch costs the same."""
         return self.count if self.model.overlap else 1
 
     @property
-    def room(self) -> Room:
-        return Room(self.model.devices, self.model.holding, self.count)
+    def fit(self) -> BlockFit:
+        return BlockFit(self.model.devices, self.model.block_memory, self.count)
 
-    def placed(self, known: Sequence[int] | None) -> Found | None:
-        """The best placement; one `known` with another number of micro-batches may be near the best."""
+    def placed(self, known: Sequence[int] | None) -> FoundPlacement | None:
+        """The best placement; the `known` one for another number of micro-batches may be close."""
         lines = self._lines()
         partition = minimise(lines, self.stages, None if known is None else _ends(known, len(lines)))
         return None if partition is None else self._found(partition)
 
     def lacks(self) -> tuple[Lack, ...]:
-        """Which devices lack how much, placed so that as few bytes as can be are lacking in all."""
-        return tuple(Lack(self.model.devices[device].name, missing) for device, missing in self.room.lacking())
+        """The devices that lack memory, and how much, if as little as possible is lacking."""
+        return tuple(Lack(self.model.devices[device].name, missing) for device, missing in self.fit.lacking())
 
-    def _found(self, partition: Partition) -> Found:
+    def _found(self, partition: Partition) -> FoundPlacement:
         model, rounds = self.model, self.count // self.stages
         stages = zip(self.clocks, model.devices, pairwise((0, *partition.ends)), strict=True)
         taken, cost = [0.0], 0.0
@@ -160,34 +190,38 @@ class _Step:
             sent = float(model.sent.table[end, begin]) * model.work.batch
             cost += taken[-1] + sent / (device.bandwidth * self.count)
         seconds = rounds * (cost + (self.stages - 1) * max(taken))
-        return Found(_dealt(partition), self.count, seconds)
+        return FoundPlacement(_dealt(partition), self.count, seconds)
 
     @cached_property
     def clocks(self) -> list[Array]:
-        """Of each device the time of the layers before each, for one micro-batch; those of one speed share it."""
+        """For each device the time before each layer, for one micro-batch.
+
+        Equal devices share one array.
+        """
         rows = self.model.timed.seconds(self.count)
         made = {row.tobytes(): before(row) for row in rows}
         return [made[row.tobytes()] for row in rows]
 
-    def _lines(self) -> list[Line]:
-        """What stages cost on each device."""
+    def _lines(self) -> list[DeviceStages]:
+        """The costs of stages on each device."""
         model = self.model
         batch, limits = model.work.batch, self._limits()
         byte_seconds = self._byte_seconds() if model.objective == "fewest_transfers" else 0.0
         costs = [batch * (1 / (device.bandwidth * self.count) + byte_seconds) for device in model.devices]
         tables = [model.sent if cost else model.free for cost in costs]
         if any(limit is not None for limit in limits):
-            tables = self.room.allowed(tables, limits)
-        made: dict[tuple[int, int, float], Line] = {}
+            tables = self.fit.allowed(tables, limits)
+        made: dict[tuple[int, int, float], DeviceStages] = {}
         for clock, table, cost in zip(self.clocks, tables, costs, strict=True):
-            made.setdefault((id(clock), id(table), cost), Line(clock, table, cost or 1.0))
+            made.setdefault((id(clock), id(table), cost), DeviceStages(clock, table, cost or 1.0))
         return [made[id(clock), id(table), cost] for clock, table, cost in zip(self.clocks, tables, costs, strict=True)]
 
     def _byte_seconds(self) -> float:
-        """What each byte is taken to cost, so that time decides only between placements that send as many.
+        """The assumed cost of a byte, such that time only breaks ties between equal bytes.
 
-        It is no more than that needs: sums of bytes and of time that are too unlike lose the time to rounding. Bytes
-        differ by a unit at least, and steps by no more than all the work in turn, and what slower links take longer.
+        It is no larger than necessary: if the sums of bytes and of time are too different in size,
+        the time is lost to rounding. Bytes differ by at least one unit, and steps by at most all
+        work in sequence plus what slower links add.
         """
         model = self.model
         sizes = model.work.sent_bytes
@@ -198,14 +232,14 @@ class _Step:
         return 2 * max(1e-12, work + slower) / (unit * model.work.batch)
 
     def _limits(self) -> list[float | None]:
-        """The devices' limits; for `least_memory` those that leave the fullest as empty as can be."""
+        """The devices' limits; for `least_memory` those that keep the fullest emptiest."""
         limits = [device.limit for device in self.model.devices]
         if self.model.objective != "least_memory":
             return limits
         wholes = [None if limit is None else max(limit, 1.0) for limit in limits]
         if all(whole is None for whole in wholes):
             wholes = [1.0] * len(wholes)
-        fullest = self.room.least_fullest(wholes) * ROUNDING
+        fullest = self.fit.least_fullest(wholes) * ROUNDING
         least = [None if whole is None else whole * fullest for whole in wholes]
         return [
             some if limit is None or some is None else min(limit, some)
@@ -214,7 +248,7 @@ class _Step:
 
 
 def _ends(placement: Sequence[int], devices: int) -> tuple[int, ...]:
-    """Up to which layer each device has them, in a placement of stages one behind the other."""
+    """The last layer's end on each device, in a placement of stages in a row."""
     return tuple(bisect_right(placement, device) for device in range(devices))
 
 

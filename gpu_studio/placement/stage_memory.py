@@ -1,10 +1,11 @@
-"""What a device holds in a training step, from what is on it: one formula for what is predicted and what is searched.
+"""The memory of a device in a training step: one formula for both prediction and search.
 
-As many micro-batches are under way as `at_once` says, and of those that are over there is the sum of their gradients.
-The executor starts each as soon as it can (GPipe's order, Huang et al. 2019), so that what is kept may be that of all
-of them. Where a stage goes on to the backward pass sooner, it takes less.
+`at_once` micro-batches are in progress, and of those that are finished the sum of their gradients
+is held. The executor starts each as soon as it can (GPipe's order, Huang et al. 2019), so that the
+activations of all of them may be held. If a stage begins the backward pass earlier, it takes less.
 
-What this leaves out is known of the whole model, whose step is rehearsed (`rehearsal`): see `with_beyond`.
+What this omits is known for the whole model, whose step is simulated (`rehearsal`): see
+`with_beyond`.
 """
 
 from __future__ import annotations
@@ -20,30 +21,30 @@ Amount = float | Array
 
 
 def at_once(devices: int, cores: int = 0) -> int:
-    """How many micro-batches the trainer has under way at once, where so many devices have layers.
+    """How many micro-batches the trainer processes at once if this many devices have layers.
 
-    As many as keep all devices busy while one micro-batch goes through all of them and back (PipeDream, Narayanan et
-    al. 2019, section 3.2), and one more for stages that are not even; with logical CPUs as many as the `cores` that
-    they share.
+    Enough to keep all devices busy while one micro-batch passes through all of them and back
+    (PipeDream, Narayanan et al. 2019, section 3.2), and one more for uneven stages; on logical CPUs
+    as many as the `cores` that they share.
     """
     return max(4, devices + 1, cores)
 
 
 def samples_at_once(batch: int, micro_batches: int, under_way: int) -> int:
-    """How many samples of a batch are under way, where so many micro-batches may be."""
+    """How many samples of a batch are in progress, if this many micro-batches may be."""
     return min(batch, -(-batch // micro_batches) * under_way)
 
 
 def summed(micro_batches: int, under_way: int) -> int:
-    """How many gradients of a variable are there at the most: of those under way, and the sum of the others."""
+    """The most gradients of a variable at once: those in progress, and the sum of the others."""
     return min(micro_batches, under_way + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A batch in so many micro-batches, of which so many may be under way at once.
+    """A batch in micro-batches, of which `under_way` may be in progress at once.
 
-    `beyond` are the bytes that the whole model holds besides what `Stage` says of it.
+    `beyond` are the bytes that the whole model holds besides what `StageMemory` gives.
     """
 
     batch: int
@@ -58,18 +59,19 @@ class Step:
 
     @property
     def samples(self) -> int:
-        """Those that are under way at once."""
+        """The samples that are in progress at once."""
         return samples_at_once(self.batch, self.micro_batches, self.under_way)
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """What is on a device, in bytes: of one stage, or in arrays of one shape those of many.
+class StageMemory:
+    """What is on a device, in bytes: of one stage, or of many in arrays of one shape.
 
-    `taken`, `kept`, `passing` and `again` are for a sample. `taken` is the model's input, where a layer takes it;
-    `kept` what the backward pass needs; `passing` the largest output and its gradient, there for a moment and for one
-    micro-batch at a time, and so is `again`, what is computed again; `updating` is what the optimizer computes with
-    while it updates the largest layer, when the activations are gone. `share` is the part of the model that is here.
+    `taken`, `kept`, `passing` and `again` are per sample. `taken` is the model's input, if a layer
+    takes it; `kept` what the backward pass needs; `passing` the largest output and its gradient,
+    held briefly and for one micro-batch at a time, as is `again`, the recomputed activations;
+    `updating` is what the optimizer needs while it updates the largest layer, when the activations
+    are gone. `share` is the part of the model that is here.
     """
 
     gradients: Amount = 0.0
@@ -81,10 +83,11 @@ class Stage:
     share: Amount = 1.0
 
     def step_bytes(self, step: Step) -> Array:
-        """What a step takes besides weights and slots, at the fullest of three moments.
+        """The memory of a step besides weights and slots, at the largest of three moments.
 
-        These are: the first backward pass, when all is there that is kept of the micro-batches under way; their end,
-        when the gradients of those that go back at once are there to be added to the sum; and the update.
+        These are: the first backward pass, when all activations of the micro-batches in progress
+        are held; their end, when the gradients of those that go back at once are about to be added
+        to the sum; and the update.
         """
         backward = self.kept * step.samples + (self.passing + self.again) * step.part + self.gradients
         summing = self.gradients * summed(step.micro_batches, step.under_way)
@@ -92,18 +95,19 @@ class Stage:
         return np.asarray(self.taken * step.batch + fullest + self.share * step.beyond, np.float64)
 
 
-def with_beyond(step: Step, whole: Stage, rehearsed: StepMemory, at_work: int) -> Step:
-    """The step with what the formula forgets, where so many of its micro-batches are computed at the same moment.
+def with_beyond(step: Step, whole: StageMemory, rehearsed: StepMemory, at_work: int) -> Step:
+    """The step with what the formula omits, if `running` micro-batches are computed at once.
 
-    A step of the `whole` model is `rehearsed` operation by operation, with what the allocator adds. What it holds more
-    than the formula says is forgotten by that: the gradients that wait in a recurrent layer's loop, for one.
+    A step of the `whole` model is simulated operation by operation (`rehearsed`), with the
+    allocator's overhead. What it holds beyond the formula was omitted by it: for example the
+    gradients that wait in a recurrent layer's loop.
     """
     forgotten = rehearsed.peak(step.part) - float(whole.step_bytes(Step(step.part)))
     return replace(step, beyond=at_work * max(0.0, forgotten))
 
 
 def running(micro_batches: int, under_way: int, cores: int) -> int:
-    """How many micro-batches are computed at the same moment: a card's are in turn, `cores` each take one."""
+    """How many micro-batches are computed at one moment: one on a card, one per core on CPUs."""
     return max(1, min(micro_batches, under_way, cores))
 
 

@@ -1,9 +1,10 @@
-"""Stages for devices in a row, and the least that those cost that take no longer than some time each.
+"""The cheapest stages for devices in a row whose longest stage does not exceed a given time.
 
-For a given greatest stage time T the sum of the stages' costs is minimised by dynamic programming over (layer, device),
-as the optimiser of Alpa does (Zheng et al. 2022, section 5.2, equations 2 to 4). A device may be left without a stage.
-The later a stage ends, the later it may begin at the earliest: so T says of each device between which layers its stage
-begins and ends, and only those blocks are looked at.
+For a given longest stage time T the sum of the stages' costs is minimised by dynamic programming
+over (layer, device), as the optimiser of Alpa does (Zheng et al. 2022, section 5.2, equations 2 to
+4). A device may be left without a stage. The later a stage ends, the later its earliest begin: so T
+limits the layers between which each device's stage can begin and end, and only those blocks are
+considered.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from gpu_studio.placement.work import Array
 
 Places = NDArray[np.int64]
 STRICTLY = 1 - 1e-12
-"""So much less is less, whatever the rounding."""
+"""A value below this share of another is smaller, allowing for rounding."""
 HALVINGS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """The bytes that are sent for each block, as a table (see `blocks`); infinite where there is no room for a block.
+class SentBytes:
+    """The bytes sent for each block, as a table (see `blocks`); infinite if the block does not fit.
 
-    There is none at all for blocks that end with layer e - 1 and begin before layer `first[e]`; the table is not read
-    there. Without `first` there may be room for any.
+    Blocks that end with layer e - 1 and begin before layer `first[e]` never fit; the table is not
+    read there. Without `first` any block may fit.
     """
 
     table: Array
@@ -38,18 +39,19 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A device's stages: that of layers b … e - 1 takes `clock[e] - clock[b]` and costs `per_byte · sent[e, b]` more.
+class DeviceStages:
+    """A device's stages: layers b … e - 1 take `clock[e] - clock[b]`.
 
-    `clock` is the time of the layers before each; `per_byte` is greater than 0.
+    They cost `per_byte · sent[e, b]` more. `clock` is the time of the layers before each;
+    `per_byte` is greater than 0.
     """
 
     clock: Array
-    sent: Sent
+    sent: SentBytes
     per_byte: float
 
     def begins(self, longest: float) -> Places:
-        """For each end the earliest begin of a stage that takes at most so long."""
+        """For each end the earliest begin of a stage that takes at most `longest` seconds."""
         begins = np.searchsorted(self.clock, self.clock - longest)
         return begins if self.sent.first is None else np.maximum(self.sent.first, begins)
 
@@ -58,7 +60,7 @@ class Line:
         return float(self.clock[end] - self.clock[begin])
 
     def cost(self, begin: int, end: int) -> float:
-        """What a stage costs; infinite where there is no room."""
+        """The cost of a stage; infinite if it does not fit."""
         if self.sent.first is not None and begin < self.sent.first[end]:
             return np.inf
         return self.seconds(begin, end) + self.per_byte * float(self.sent.table[end, begin])
@@ -68,7 +70,7 @@ class Line:
 class Partition:
     """Stages for devices in a row: device d has the layers ends[d - 1] … ends[d] - 1.
 
-    `cost` is the sum of the stages' costs, `longest` the greatest stage time.
+    `cost` is the sum of the stages' costs, `longest` the longest stage time.
     """
 
     ends: tuple[int, ...]
@@ -76,12 +78,12 @@ class Partition:
     longest: float
 
     def total(self, micro_batches: int) -> float:
-        """What is minimised."""
+        """The quantity that is minimised."""
         return self.cost + (micro_batches - 1) * self.longest
 
 
-def partition_of(lines: Sequence[Line], ends: tuple[int, ...]) -> Partition:
-    """The partition with these ends, and what it costs; infinite if there is no room."""
+def partition_of(lines: Sequence[DeviceStages], ends: tuple[int, ...]) -> Partition:
+    """The partition with these ends, and its cost; infinite if it does not fit."""
     stages = list(zip(lines, pairwise((0, *ends)), strict=True))
     cost = sum(line.cost(*block) for line, block in stages)
     return Partition(ends, cost, max(line.seconds(*block) for line, block in stages))
@@ -89,9 +91,9 @@ def partition_of(lines: Sequence[Line], ends: tuple[int, ...]) -> Partition:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Where stages of at most some time can begin and end: device d begins from low[d] to high[d].
+    """Where stages of limited time can begin and end: device d begins from low[d] to high[d].
 
-    Stages of device d that end before layer e begin from `begins[d][e]` on at the earliest.
+    A stage of device d that ends before layer e begins at `begins[d][e]` at the earliest.
     """
 
     begins: list[Places]
@@ -99,8 +101,11 @@ class Frame:
     high: list[int]
 
 
-def frame(lines: Sequence[Line], longest: float) -> Frame | None:
-    """Where stages that take at most `longest` seconds each can be; None if they cannot have all layers."""
+def frame(lines: Sequence[DeviceStages], longest: float) -> Frame | None:
+    """Where stages of at most `longest` seconds each can be.
+
+    None if they cannot cover all layers.
+    """
     layers = len(lines[0].clock) - 1
     begins = [line.begins(longest) for line in lines]
     high = [0]
@@ -112,8 +117,8 @@ def frame(lines: Sequence[Line], longest: float) -> Frame | None:
     return Frame(begins, low[::-1], high) if high[-1] == layers else None
 
 
-def costs_before(lines: Sequence[Line], there: Frame) -> list[Array]:
-    """For each device the least cost of having placed the first n layers before it, and last of all after them."""
+def costs_before(lines: Sequence[DeviceStages], there: Frame) -> list[Array]:
+    """Entry [d][n] is the least cost of the first n layers on the devices before d."""
     layers = len(lines[0].clock) - 1
     reached = [np.append(0.0, np.full(layers, np.inf))]
     for device, line in enumerate(lines):
@@ -131,8 +136,8 @@ def costs_before(lines: Sequence[Line], there: Frame) -> list[Array]:
     return reached
 
 
-def costs_behind(lines: Sequence[Line], there: Frame) -> list[Array]:
-    """For each device the least cost of placing the layers from each on, on it and those after it."""
+def costs_behind(lines: Sequence[DeviceStages], there: Frame) -> list[Array]:
+    """Entry [d][n] is the least cost of the layers from n on, on device d and those after it."""
     layers = len(lines[0].clock) - 1
     behind = [np.append(np.full(layers, np.inf), 0.0)]
     for device, line in reversed(list(enumerate(lines))):
@@ -152,9 +157,10 @@ def costs_behind(lines: Sequence[Line], there: Frame) -> list[Array]:
 
 
 def _least(table: Array, known: Array, rows: Places, starts: Places, stops: Places) -> Array:
-    """In each of these neighbouring rows the least of `table` and `known` together, from column `start` to `stop`.
+    """For each of these neighbouring rows the minimum of `table` + `known` in a column range.
 
-    Neither starts nor stops become less from row to row. A row without a column has infinite.
+    The ranges are `start` to `stop`; neither bound decreases from row to row. A row without columns
+    gives infinity.
     """
     found = np.full(len(rows), np.inf)
     for first in range(0, len(rows), AT_ONCE):
@@ -173,8 +179,8 @@ def _least(table: Array, known: Array, rows: Places, starts: Places, stops: Plac
     return found
 
 
-def traced(lines: Sequence[Line], there: Frame, reached: Sequence[Array]) -> Partition:
-    """Which stages led to the end, from the last device to the first."""
+def traced(lines: Sequence[DeviceStages], there: Frame, reached: Sequence[Array]) -> Partition:
+    """Follow the least cost back, from the last device to the first, to its stages."""
     end, ends, longest = len(reached[0]) - 1, list[int](), 0.0
     for device, line in reversed(list(enumerate(lines))):
         ends.append(end)
@@ -187,8 +193,11 @@ def traced(lines: Sequence[Line], there: Frame, reached: Sequence[Array]) -> Par
     return Partition(tuple(reversed(ends)), float(reached[-1][-1]), longest)
 
 
-def within(lines: Sequence[Line], longest: float) -> Partition | None:
-    """The partition of least cost whose stages take at most `longest` seconds each; None if there is none."""
+def within(lines: Sequence[DeviceStages], longest: float) -> Partition | None:
+    """The cheapest partition whose stages take at most `longest` seconds each.
+
+    None if there is none.
+    """
     there = frame(lines, longest)
     if there is None:
         return None
@@ -197,10 +206,11 @@ def within(lines: Sequence[Line], longest: float) -> Partition | None:
 
 
 def least_longest(clocks: Sequence[Array], firsts: Sequence[Places | None] = ()) -> float:
-    """The least that the greatest stage time can be: the linear partition problem, by bisection.
+    """The smallest possible longest stage time: the linear partition problem, by bisection.
 
-    PipeDream (Narayanan et al. 2019, section 3.1) minimises this alone. Stages that end with layer e - 1 begin from
-    layer `firsts[d][e]` on; that there may be no room for other reasons is not looked at.
+    PipeDream (Narayanan et al. 2019, section 3.1) minimises this alone. Stages that end with layer
+    e - 1 begin from layer `firsts[d][e]` on; other reasons why a stage may not fit are not
+    considered.
     """
     layers = len(clocks[0]) - 1
     ticks = [clock.tolist() for clock in clocks]

@@ -1,8 +1,8 @@
 """What a training step holds besides weights and optimizer slots, moment by moment, for any batch.
 
-A tensor's size is fixed, or grows with the batch. At each moment of a step what is held is therefore a line over the
-batch, and the most that is held at once is the highest of these lines. Few of them are ever the highest (the upper
-envelope), and only those are kept.
+A tensor's size is fixed or grows with the batch. What is held at each moment of a step is therefore
+a line over the batch, and the peak is the highest of these lines. Few of them are ever the highest
+(the upper envelope), and only those are kept.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 CLOSE = 128
-"""Up to this batch it is known at short intervals what the allocator adds."""
+"""Up to this batch the allocator's overhead is known at short intervals."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class MemoryMoment:
     """What is held at one moment of a step: `fixed + per_sample · batch` bytes.
 
-    Of that, `gradients` are of weights, fixed too, and `kept` bytes a sample are activations that the backward pass
-    still needs.
+    Of that, `gradients` (also fixed) are of weights, and `kept` bytes per sample are activations
+    that the backward pass still needs.
     """
 
     fixed: int = 0
@@ -28,13 +28,13 @@ class Moment:
     kept: int = 0
 
     def bytes(self, batch: int) -> int:
-        """All that is held at this moment in a step of `batch` samples."""
+        """The total at this moment in a step of `batch` samples."""
         return self.fixed + self.per_sample * batch
 
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """How many times as much as it is asked for an allocator gives out at the fullest moment of `batch` samples."""
+    """Allocated over requested memory at the peak of a step of `batch` samples."""
 
     batch: int
     factor: float
@@ -42,45 +42,61 @@ class Padding:
 
 @dataclass(frozen=True, slots=True)
 class StepMemory:
-    """The moments at which, for some batch, a step holds the most, and what the allocator adds; by rising batches."""
+    """The moments at which steps of some batch peak, and the allocator's overhead by batch."""
 
-    moments: tuple[Moment, ...] = ()
+    moments: tuple[MemoryMoment, ...] = ()
     padding: tuple[Padding, ...] = ()
 
-    def fullest(self, batch: int) -> Moment:
-        """The moment at which a step of `batch` samples holds the most."""
-        return max(self.moments, key=lambda moment: moment.bytes(batch), default=Moment())
+    def fullest(self, batch: int) -> MemoryMoment:
+        """The moment at which a step of `batch` samples peaks."""
+        return max(self.moments, key=lambda moment: moment.bytes(batch), default=MemoryMoment())
 
     def asked(self, batch: int) -> int:
         """The most that the operations of a step of `batch` samples hold at once, in bytes."""
         return self.fullest(batch).bytes(batch)
 
     def peak(self, batch: int) -> int:
-        """The most that the allocator has given out for them at once."""
+        """The most that the allocator has allocated for them at once."""
         return round(self.asked(batch) * self.padded(batch))
 
     def padded(self, batch: int) -> float:
-        """The factor between the two; between batches that it is known for, the greater of theirs.
+        """The ratio of the two.
 
-        Blocks fit into regions that are powers of two: what is added for half a large batch is added for all of it.
+        Blocks fit into regions that are powers of two: the overhead for half a large batch is that
+        for all of it.
         """
         alike: float = batch
         if 2 * self.fullest(batch).fixed < self.asked(batch):
             while alike > CLOSE and all(each.batch != alike for each in self.padding):
                 alike /= 2
-        below = [each.factor for each in self.padding if each.batch <= alike][-1:]
-        above = [each.factor for each in self.padding if each.batch >= alike][:1]
-        return max((*below, *above), default=1.0)
+        below = [each for each in self.padding if each.batch <= alike][-1:]
+        above = [each for each in self.padding if each.batch >= alike][:1]
+        if below and above and below != above:
+            return self._between(below[0], above[0], alike)
+        return max((each.factor for each in (*below, *above)), default=1.0)
+
+    def _between(self, below: Padding, above: Padding, batch: float) -> float:
+        """The ratio at a batch between two for which it is known.
+
+        The allocated bytes lie on the line between the two; but they may jump from one batch to the
+        next, and for the half between it is only known that they are near one of the two.
+        """
+        given = [each.factor * self.asked(each.batch) for each in (below, above)]
+        share = (batch - below.batch) / (above.batch - below.batch)
+        smooth = above.batch - below.batch > 1
+        lies = given[0] + share * (given[1] - given[0]) if smooth else max(given)
+        asked = self.asked(below.batch) + share * (self.asked(above.batch) - self.asked(below.batch))
+        return lies / asked if asked else max(below.factor, above.factor)
 
 
-def highest(moments: Iterable[Moment]) -> StepMemory:
-    """Those of `moments` that are the fullest for some batch from 0 on (the upper envelope of their lines)."""
-    steepest: dict[int, Moment] = {}
+def highest(moments: Iterable[MemoryMoment]) -> StepMemory:
+    """Those of `moments` that are the fullest for some batch from 0 on: their upper envelope."""
+    steepest: dict[int, MemoryMoment] = {}
     for moment in moments:
         known = steepest.get(moment.per_sample)
         if known is None or moment.fixed > known.fixed:
             steepest[moment.per_sample] = moment
-    hull: list[Moment] = []
+    hull: list[MemoryMoment] = []
     for moment in sorted(steepest.values(), key=lambda each: each.per_sample):
         while hull and hull[-1].fixed <= moment.fixed:
             hull.pop()
@@ -90,8 +106,8 @@ def highest(moments: Iterable[Moment]) -> StepMemory:
     return StepMemory(tuple(hull))
 
 
-def _never_highest(flat: Moment, middle: Moment, steep: Moment) -> bool:
-    """Whether the middle line lies below the others where these cross (all three by rising slope)."""
+def _never_highest(flat: MemoryMoment, middle: MemoryMoment, steep: MemoryMoment) -> bool:
+    """Whether the middle line is below the others where these cross (all three by rising slope)."""
     over_steep = (flat.fixed - steep.fixed) * (middle.per_sample - flat.per_sample)
     over_middle = (flat.fixed - middle.fixed) * (steep.per_sample - flat.per_sample)
     return over_steep <= over_middle

@@ -1,21 +1,22 @@
-"""Place for me, whole: a placement for an objective, what it takes, and whether placing is worth it at all."""
+"""Suggest a placement for an objective: where layers go, what it takes, whether it is worth it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gpu_studio.placement.block_memory import replica_bytes
 from gpu_studio.placement.estimate import Times, work_of
-from gpu_studio.placement.holding import replica_bytes
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.pricing import mirrored_seconds, one_device_seconds
-from gpu_studio.placement.schedule import Timeline, common_share, timeline
+from gpu_studio.placement.schedule import StepTimeline, common_share, timeline
 from gpu_studio.placement.search import Lack, Objective, placements
 from gpu_studio.placement.work import Device, Work, recomputing
+from gpu_studio.plan.strategies import MIRRORED, ONE_DEVICE
 
 MOST_MICRO_BATCHES = 32
 WORTH_TELLING = 0.99
-"""Another way is called better if a step takes less than this share: times are measured no finer."""
+"""An alternative is better if its step takes less than this share: the accuracy of measured times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,29 +30,30 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Where each layer goes (by name), the micro-batches, the predicted step, and the other ways, the best first.
+    """The device of each layer (by name), the micro-batches, the predicted step, and alternatives.
 
-    With `recompute` the step is one in which stages compute their activations again.
+    Alternatives are in order, best first. With `recompute` the step is one in which stages compute
+    their activations again.
     """
 
     layers: Mapping[str, str]
     micro_batches: int
-    step: Timeline
+    step: StepTimeline
     others: tuple[Alternative, ...]
     recompute: bool = False
 
     @property
     def better(self) -> Alternative | None:
-        """The best other way, if a step takes less in it."""
+        """The best alternative, if its step is shorter."""
         best = self.others[0] if self.others else None
         return best if best and best.seconds < WORTH_TELLING * self.step.seconds else None
 
 
 @dataclass(frozen=True, slots=True)
-class NoRoom:
-    """The model fits in no way: what each device lacks at least.
+class NothingFits:
+    """The model does not fit: what each device lacks at least.
 
-    `recomputed` is how it fits if stages compute their activations again, where it does and that was not asked for.
+    `recomputed` is how it fits with recomputation, if it does and that was not requested.
     """
 
     lacks: tuple[Lack, ...]
@@ -68,30 +70,30 @@ def suggest(
     workers: int | None = None,
     *,
     recompute: bool = False,
-) -> Suggestion | NoRoom:
-    """The best placement of `model` on `devices` for a step of `batch` samples, or what each device lacks.
+) -> Suggestion | NothingFits:
+    """The best placement of `model` on `devices` for a step of `batch` samples, or what each lacks.
 
-    Without `micro_batches` their number is chosen. At most `workers` devices work at one time, unless it was measured
-    how they share the cores. With `recompute` stages keep only their inputs. Raises ValueError if the model's layers
-    are not known, or there are no devices.
+    Without `micro_batches` their number is chosen. At most `workers` devices work at once, unless
+    it was measured how they share the cores. With `recompute` stages keep only their inputs. Raises
+    ValueError if the model's layers are not known, or there are no devices.
     """
     work = work_of(model, devices, batch, times)
     share = common_share(work, range(len(devices)))
     at_once = workers if share is None else max(1, round(1 / share))
     counts = (micro_batches,) if micro_batches else candidates(batch)
-    # On shared cores micro-batches of one device run at once as well as those of several: spreading layers gains
-    # nothing, and what is looked for is the least work.
+    # On shared cores, micro-batches of one device run at once just as those of several do: spreading
+    # layers gains nothing, and the goal is the least work.
     overlap = share is None and (at_once is None or at_once > 1)
     found = placements(work, devices, objective, counts, overlap=overlap, recompute=recompute)
     if isinstance(found, tuple):
         if recompute:
-            return NoRoom(found)
+            return NothingFits(found)
         again = suggest(model, devices, batch, times, objective, micro_batches, workers, recompute=True)
-        return NoRoom(found, again if isinstance(again, Suggestion) else None)
+        return NothingFits(found, again if isinstance(again, Suggestion) else None)
     timed = recomputing(work) if recompute else work
     steps = [(timeline(timed, devices, each.devices, each.micro_batches, at_once), each) for each in found]
     fastest = min(step.seconds for step, _ in steps)
-    # In order of their micro-batches: more are taken only for what is more than times are measured to.
+    # In order of micro-batches: more are chosen only for a gain beyond the accuracy of measured times.
     step, best = next(each for each in steps if WORTH_TELLING * each[0].seconds <= fastest)
     layers = {name: devices[on].name for name, on in zip(work.names, best.devices, strict=True)}
     gradients = sum(layer.trainable_bytes for layer in model.graph.layers) if model.graph else 0
@@ -99,23 +101,23 @@ def suggest(
 
 
 def candidates(batch: int) -> tuple[int, ...]:
-    """The numbers of micro-batches that are tried: powers of two, each micro-batch with a sample at least."""
+    """The numbers of micro-batches to try: powers of two, with at least a sample in each."""
     return tuple(1 << power for power in range(MOST_MICRO_BATCHES.bit_length()) if 1 << power <= max(1, batch))
 
 
 def _others(work: Work, devices: Sequence[Device], gradients: float, workers: int | None) -> tuple[Alternative, ...]:
-    """One device, and mirrored over all, where all that they hold has room."""
+    """One device, and mirrored over all, if they fit."""
     held, each = replica_bytes(work), replica_bytes(work, len(devices))
     others = [
-        Alternative("one_device", (device.name,), one_device_seconds(work, place))
+        Alternative(ONE_DEVICE.name, (device.name,), one_device_seconds(work, place))
         for place, device in enumerate(devices)
-        if _has_room(device, held)
+        if _fits_on(device, held)
     ]
-    if len(devices) > 1 and all(_has_room(device, each) for device in devices):
+    if len(devices) > 1 and all(_fits_on(device, each) for device in devices):
         seconds = mirrored_seconds(work, devices, gradients, workers)
-        others.append(Alternative("mirrored", tuple(device.name for device in devices), seconds))
+        others.append(Alternative(MIRRORED.name, tuple(device.name for device in devices), seconds))
     return tuple(sorted(others, key=lambda other: other.seconds))
 
 
-def _has_room(device: Device, held: float) -> bool:
+def _fits_on(device: Device, held: float) -> bool:
     return device.limit is None or held <= device.limit

@@ -1,26 +1,27 @@
-"""What to do: the Plan, its file, its rules. Values in, values out; nothing here knows TensorFlow, Qt or NVML."""
+"""The plan: its values, its file, and its rules. Pure: no TensorFlow, Qt or NVML."""
 
+from gpu_studio.common.figures import MIB
 from gpu_studio.plan.files import load, loads, save
-from gpu_studio.plan.logical import LogicalDevice, logical_devices, replica_count, replicas, shares_of, visible_cards
-from gpu_studio.plan.machine import MIB, Card, CardUser, Machine
+from gpu_studio.plan.logical import PlannedDevice, logical_devices, visible_cards
+from gpu_studio.plan.machine import Card, CardUser, Machine
 from gpu_studio.plan.problems import PlanError, Problem
+from gpu_studio.plan.replication import replica_count, replicas, shares_of
 from gpu_studio.plan.settings import with_settings, with_value
 from gpu_studio.plan.starter import starter
+from gpu_studio.plan.strategies import RUNNABLE_STRATEGIES, STRATEGIES
 from gpu_studio.plan.validation import validate
 from gpu_studio.plan.values import (
     ALL_REDUCES,
-    RUNNABLE_STRATEGIES,
-    STRATEGIES,
     VERSION,
     BatchScope,
     Carve,
-    Checkpoint,
+    CheckpointSettings,
     Data,
     DataSplit,
-    Devices,
+    DeviceSettings,
     Distribution,
     EarlyStopping,
-    Model,
+    ModelSettings,
     Named,
     Options,
     Placed,
@@ -39,20 +40,20 @@ __all__ = [
     "Card",
     "CardUser",
     "Carve",
-    "Checkpoint",
+    "CheckpointSettings",
     "Data",
     "DataSplit",
-    "Devices",
+    "DeviceSettings",
     "Distribution",
     "EarlyStopping",
-    "LogicalDevice",
     "Machine",
-    "Model",
+    "ModelSettings",
     "Named",
     "Options",
     "Placed",
     "Plan",
     "PlanError",
+    "PlannedDevice",
     "Problem",
     "Training",
     "dumps",

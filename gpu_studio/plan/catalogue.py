@@ -1,6 +1,7 @@
-"""What a plan can name: the built-in models, data and schedules with their options, and Keras' own by name.
+"""What a plan can name: the built-in models, data and schedules with their options, and Keras' own.
 
-The rules check plans against these tables, the trainer takes defaults from them, the window makes forms of them.
+The rules check plans against these tables, the trainer takes defaults from them, and the window
+builds its forms from them.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpu_studio.plan.keras_names import OPTIMIZERS, Task
-from gpu_studio.plan.options import Entry, Option
+from gpu_studio.plan.options import BuiltIn, Option
 from gpu_studio.plan.pixels import SCALES
 from gpu_studio.plan.values import Data
 
@@ -45,11 +46,13 @@ ACTIVATIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class ModelEntry(Entry):
-    """A built-in model. `tasks` says what it can learn; `ranks` how many axes one sample may have (empty: any).
+class ModelEntry(BuiltIn):
+    """A built-in model, built by the function of the same name in `trainer/models/NAME.py`.
 
-    Images may have no side smaller than `smallest_side`. A model that `reads_tokens` takes a sample with one axis only
-    as whole numbers that stand for tokens.
+    `tasks` are those it can learn; `ranks` the possible numbers of axes of one sample (empty: any).
+    No side of an image may be shorter than `smallest_side`. A model that `reads_tokens` accepts a
+    sample with one axis only if its whole numbers are tokens; its option `vocabulary` is the number
+    of tokens (0: as many as the data show).
     """
 
     tasks: tuple[Task, ...] = ("classes",)
@@ -59,10 +62,10 @@ class ModelEntry(Entry):
 
 
 @dataclass(frozen=True, slots=True)
-class DataEntry(Entry):
-    """Data that are built in, or of a known kind. `shape` is one sample's and `samples` the number in all.
+class DataEntry(BuiltIn):
+    """Built-in data, or data of a known kind, with one sample's `shape` and the total of `samples`.
 
-    Both are None where options or files say.
+    Both are None if options or files determine them.
     """
 
     task: Task = "classes"
@@ -208,7 +211,7 @@ _SCALE = Option(
     choices=SCALES,
 )
 
-ARRAYS = Entry("an .npz file", "arrays of one's own", (_SCALE,))
+ARRAYS = BuiltIn("an .npz file", "arrays of one's own", (_SCALE,))
 """The options of `data.file`."""
 
 IMAGES = DataEntry(
@@ -231,11 +234,11 @@ IMAGES = DataEntry(
 )
 """What is known of `data.folder` before anything of it is read."""
 
-SCHEDULES: dict[str, Entry] = {
+SCHEDULES: dict[str, BuiltIn] = {
     entry.name: entry
     for entry in (
-        Entry("constant", "the learning rate stays as it is"),
-        Entry(
+        BuiltIn("constant", "the learning rate stays as it is"),
+        BuiltIn(
             "step",
             "multiplies the learning rate by `drop` every so often",
             (
@@ -244,7 +247,7 @@ SCHEDULES: dict[str, Entry] = {
                 Option("every_steps", "int", 0, "steps between two drops; 0: every_epochs holds", least=0),
             ),
         ),
-        Entry(
+        BuiltIn(
             "exponential",
             "multiplies the learning rate by `decay` every so often, smoothly or in a staircase",
             (
@@ -254,7 +257,7 @@ SCHEDULES: dict[str, Entry] = {
                 Option("staircase", "bool", False, "drop at the end of each period instead of smoothly"),
             ),
         ),
-        Entry(
+        BuiltIn(
             "cosine",
             "rises over a warm-up, then falls along half a cosine to the end, after Loshchilov and Hutter 2017",
             (
@@ -268,13 +271,19 @@ SCHEDULES: dict[str, Entry] = {
 
 
 def data_entry(data: Data) -> DataEntry | None:
-    """What is known of a plan's data by name or kind; None of arrays of one's own, and of a name that nobody knows."""
+    """The entry of a plan's data by name or kind.
+
+    None for the user's own arrays and for unknown names.
+    """
     if data.name is not None:
         return DATA.get(data.name)
     return IMAGES if data.folder is not None else None
 
 
 def scale_of(data: Data) -> str:
-    """What the plan says about bytes: one of SCALES. Only files and folders of images have a say."""
+    """What the plan says about scaling bytes: one of SCALES.
+
+    Only files and image folders have a choice.
+    """
     entry = ARRAYS if data.file is not None else IMAGES if data.folder is not None else None
     return str(entry.values(data.options)["scale"]) if entry is not None else SCALES[0]

@@ -1,19 +1,20 @@
-"""What a plan can run with and a person should know: rules that need the plan and the machine alone."""
+"""Warnings about a plan that can run: the rules that need only the plan and the machine."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
+from gpu_studio.common.figures import whole_mib
 from gpu_studio.plan.carving import equal_slices
-from gpu_studio.plan.gradients import holding
 from gpu_studio.plan.hiding import idle_cards, only_used
 from gpu_studio.plan.logical import CPU, visible_cards
 from gpu_studio.plan.machine import Machine
-from gpu_studio.plan.mending import Caution, Mend, changing
+from gpu_studio.plan.mending import Caution, Remedy, changing
 from gpu_studio.plan.problems import listed
-from gpu_studio.plan.rules.distribution_rules import SPREADING
+from gpu_studio.plan.replication import replica_devices
 from gpu_studio.plan.splitting import may_validate
+from gpu_studio.plan.strategies import strategy_of
+from gpu_studio.plan.strategies.one_device import alone
 from gpu_studio.plan.validation import validate
 from gpu_studio.plan.values import Carve, Plan
 
@@ -21,36 +22,34 @@ Find = Callable[[Plan], Iterable[Caution]]
 
 
 def cautions(plan: Plan, machine: Machine) -> tuple[Caution, ...]:
-    """Every warning about the plan on this machine, each with a mend where one removes it. Never raises."""
+    """Every warning about the plan on this machine, with remedies that remove it. Never raises."""
     return checked(plan, machine, lambda changed: (each for rule in RULES for each in rule(changed, machine)))
 
 
 def checked(plan: Plan, machine: Machine, find: Find) -> tuple[Caution, ...]:
-    """What `find` says of the plan, without the mends that leave their warning standing or make a new problem."""
+    """The warnings that `find` gives, without remedies that do not remove them or add a problem."""
     before = len(validate(plan, machine))
     return tuple(_checked(caution, plan, machine, find, before) for caution in find(plan))
 
 
-def on_one(plan: Plan, machine: Machine) -> Mend:
-    """The mend that trains on the first of the plan's devices alone."""
-    first = tuple(device.name for device in holding(plan, machine)[:1])
-    alone = replace(plan.distribution, strategy="one_device", devices=first, parameter_device=None, placed=None)
-    return changing("Use one device", "", distribution=alone)
+def on_one(plan: Plan, machine: Machine) -> Remedy:
+    """The remedy that trains on the first of the plan's devices alone."""
+    return alone(plan, next((device.name for device in replica_devices(plan, machine)), None))
 
 
 def _checked(caution: Caution, plan: Plan, machine: Machine, find: Find, before: int) -> Caution:
-    def mends(mend: Mend) -> bool:
+    def mends(mend: Remedy) -> bool:
         mended = mend.make(plan)
         stands = any(each.name == caution.name for each in find(mended))
         return not stands and len(validate(mended, machine)) <= before
 
-    return caution.with_ways([mend for mend in caution.ways if mends(mend)])
+    return caution.with_remedies([mend for mend in caution.remedies if mends(mend)])
 
 
 def one_replica(plan: Plan, machine: Machine) -> Iterator[Caution]:
-    """A strategy that shares, with nobody to share with."""
-    devices = holding(plan, machine)
-    if plan.distribution.strategy in SPREADING and len(devices) == 1:
+    """A strategy for several replicas that has only one."""
+    devices = replica_devices(plan, machine)
+    if strategy_of(plan).replicates and len(devices) == 1:
         yield Caution(
             "one replica",
             f"{devices[0].name} is the only replica.",
@@ -59,21 +58,18 @@ def one_replica(plan: Plan, machine: Machine) -> Iterator[Caution]:
         )
 
 
-def nothing_placed(plan: Plan, machine: Machine) -> Iterator[Caution]:
-    """A placement that names no layer."""
-    devices, part = holding(plan, machine), plan.distribution.placed
-    if plan.distribution.strategy == "placed" and devices and not (part and part.layers):
-        text = f"No layer is placed: all run on {devices[0].name}."
-        why = "A placement pays where several devices have layers."
-        yield Caution("nothing placed", text, why, on_one(plan, machine))
+def of_the_strategy(plan: Plan, machine: Machine) -> Iterator[Caution]:
+    """Warnings that concern the plan's strategy alone."""
+    names = [device.name for device in replica_devices(plan, machine)]
+    yield from strategy_of(plan).cautions(plan, names)
 
 
 def shared_hardware(plan: Plan, machine: Machine) -> Iterator[Caution]:
     """Replicas that compute on the same card."""
-    devices = holding(plan, machine)
-    if plan.distribution.strategy not in SPREADING or len(devices) < 2:
+    devices = replica_devices(plan, machine)
+    if not strategy_of(plan).replicates or len(devices) < 2:
         return
-    # Nobody carves a CPU for speed: logical CPUs are for trying what replicas do, as the Plan page says beside them.
+    # Nobody carves a CPU for speed: logical CPUs let one try replicas, as the Plan page says.
     cards = [device.physical for device in devices if device.physical != CPU]
     shared = [card for card in dict.fromkeys(cards) if cards.count(card) > 1]
     if shared:
@@ -83,10 +79,10 @@ def shared_hardware(plan: Plan, machine: Machine) -> Iterator[Caution]:
 
 
 def mixed_kinds(plan: Plan, machine: Machine) -> Iterator[Caution]:
-    """A CPU beside cards: every step waits for it."""
-    devices = holding(plan, machine)
+    """A CPU beside cards: every step waits for the CPU."""
+    devices = replica_devices(plan, machine)
     cards = tuple(device.name for device in devices if device.name.startswith("GPU"))
-    if plan.distribution.strategy in SPREADING and cards and len(cards) < len(devices):
+    if strategy_of(plan).replicates and cards and len(cards) < len(devices):
         others = listed(device.name for device in devices if device.name not in cards)
         text = f"{others} trains beside cards."
         why = "Each step waits for the slowest replica, and a CPU is much slower than a card."
@@ -95,8 +91,8 @@ def mixed_kinds(plan: Plan, machine: Machine) -> Iterator[Caution]:
 
 def uneven_batch(plan: Plan, machine: Machine) -> Iterator[Caution]:
     """A global batch that its replicas cannot share evenly."""
-    training, count = plan.training, len(holding(plan, machine))
-    spread = plan.distribution.strategy in SPREADING and training.batch_scope == "global"
+    training, count = plan.training, len(replica_devices(plan, machine))
+    spread = strategy_of(plan).replicates and training.batch_scope == "global"
     if spread and count > 1 and training.batch_size > count and training.batch_size % count:
         even = training.batch_size // count * count
         text = f"{training.batch_size:,} samples do not share out evenly over {count} replicas."
@@ -105,7 +101,7 @@ def uneven_batch(plan: Plan, machine: Machine) -> Iterator[Caution]:
 
 
 def unused_cards(plan: Plan, machine: Machine) -> Iterator[Caution]:
-    """Cards that TensorFlow takes and nobody uses."""
+    """Cards that TensorFlow allocates and nothing uses."""
     idle = idle_cards(plan, machine)
     if not idle:
         return
@@ -114,25 +110,25 @@ def unused_cards(plan: Plan, machine: Machine) -> Iterator[Caution]:
     why = "TensorFlow opens every card that it sees" + (
         ", which takes some of its memory." if plan.devices.memory_growth else ", and takes its memory."
     )
-    yield Caution("unused cards", text, why, Mend("Hide them", lambda changed: only_used(changed, machine)))
+    yield Caution("unused cards", text, why, Remedy("Hide them", lambda changed: only_used(changed, machine)))
 
 
 def more_than_free(plan: Plan, machine: Machine) -> Iterator[Caution]:
-    """Slices that fit a card, but not beside what others use of it now."""
+    """Slices that fit a card, but not besides what others use of it now."""
     for index, carve in enumerate(plan.devices.carve):
         card, total = machine.card(carve.device), sum(carve.slices_mib)
         if card is None or card.free_mib is None or total <= card.free_mib or total > (card.usable_mib or 0):
             continue
         carves = plan.devices.carve
         fitting = Carve(carve.device, equal_slices(carve.device, max(1, len(carve.slices_mib)), machine))
-        text = f"The slices of {card.title} take {total:,} MiB, and {card.free_mib:,} MiB are free now."
+        text = f"The slices of {card.title} take {whole_mib(total)}, and {whole_mib(card.free_mib)} are free now."
         why = "The slice that finds no room ends the run when it is first used."
         mend = changing("Share what is free", "devices", carve=(*carves[:index], fitting, *carves[index + 1 :]))
         yield Caution(f"more than free on {card.device}", text, why, mend)
 
 
 def nothing_saved(plan: Plan, _machine: Machine) -> Iterator[Caution]:
-    """No checkpoint at all, so that a run leaves no weights."""
+    """No checkpoint at all, so that the run leaves no weights."""
     checkpoint = plan.training.checkpoint
     if checkpoint.every_epochs == 0 and checkpoint.every_steps == 0:
         restored = plan.training.early_stopping is not None and plan.training.early_stopping.restore_best
@@ -142,7 +138,7 @@ def nothing_saved(plan: Plan, _machine: Machine) -> Iterator[Caution]:
 
 
 def judged_by_training(plan: Plan, _machine: Machine) -> Iterator[Caution]:
-    """A best checkpoint chosen by what is not measured."""
+    """A best checkpoint chosen by a value that is not measured."""
     checkpoint = plan.training.checkpoint
     saves = checkpoint.every_epochs > 0
     if saves and not may_validate(plan) and checkpoint.monitor.startswith("val_"):
@@ -155,8 +151,8 @@ def judged_by_training(plan: Plan, _machine: Machine) -> Iterator[Caution]:
 
 
 def half_precision_on_cpu(plan: Plan, machine: Machine) -> Iterator[Caution]:
-    """Mixed precision where it costs speed."""
-    if plan.training.mixed_precision and any(device.physical == CPU for device in holding(plan, machine)):
+    """Mixed precision where it is slower."""
+    if plan.training.mixed_precision and any(device.physical == CPU for device in replica_devices(plan, machine)):
         why = "It trains slower than in float32: half precision pays on cards with tensor cores."
         mend = changing("Use float32", "training", mixed_precision=False)
         yield Caution("half precision on a CPU", "A CPU computes float16 by way of float32.", why, mend)
@@ -165,7 +161,7 @@ def half_precision_on_cpu(plan: Plan, machine: Machine) -> Iterator[Caution]:
 RULES: tuple[Callable[[Plan, Machine], Iterator[Caution]], ...] = (
     more_than_free,
     one_replica,
-    nothing_placed,
+    of_the_strategy,
     shared_hardware,
     mixed_kinds,
     unused_cards,

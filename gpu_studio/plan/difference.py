@@ -1,4 +1,4 @@
-"""What is different between two plans, field by field, as a plan file names the fields."""
+"""The differences between two plans, field by field, named as in a plan file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpu_studio.plan.values import Plan
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field, and what stands there `before` and `after`, as a plan file has it; None where it is left out."""
+    """One field with its value `before` and `after`, as in a plan file; None if it is absent."""
 
     field: str
     before: str | None
@@ -29,17 +29,17 @@ class Difference:
 
 
 def written(plan: Plan) -> dict[str, str]:
-    """Every field of a plan file, by its dotted name, with all that stands there."""
+    """Every field that a plan file would contain, by its dotted name, with its value."""
     return {field: shown(value, sys.maxsize) for field, value in _leaves("", to_tables(plan))}
 
 
 def section(field: str) -> int:
-    """A key that sorts fields that only one plan has to their neighbours, and keeps the order within a section."""
+    """A sort key that puts fields of only one plan into their section, in stable order."""
     return _ORDER.index(head) if (head := field.split(".")[0].split("[")[0]) in _ORDER else -1
 
 
 def differences(before: Plan, after: Plan) -> tuple[Difference, ...]:
-    """Every field that is not the same in both, in the order of a plan file."""
+    """The fields that differ, in the order of a plan file."""
     old, new = dict(_leaves("", to_tables(before))), dict(_leaves("", to_tables(after)))
     fields = list(dict.fromkeys([*new, *old]))
     changed = (field for field in fields if field not in old or field not in new or not _same(old[field], new[field]))
@@ -61,7 +61,7 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    # In a plan file 1, 1.0 and true are three things.
+    # In a plan file 1, 1.0 and true are three different values.
     return type(one) is type(other) and bool(one == other)
 
 

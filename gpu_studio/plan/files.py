@@ -1,4 +1,4 @@
-"""Plan files: reading one, and writing one so that a crash leaves the old or the new, never a half."""
+"""Read plan files, and write them so that a crash leaves the old or the new one, never a part."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from gpu_studio.output_files import write_output
+from gpu_studio.common.output_files import write_output
+from gpu_studio.common.regular_files import opened
 from gpu_studio.plan.problems import PlanError, Problem, printable
 from gpu_studio.plan.tables import from_tables
 from gpu_studio.plan.values import Plan
 from gpu_studio.plan.writing import dumps
-from gpu_studio.regular_files import opened
 
 LARGEST_BYTES = 4 * 1024 * 1024
 """A plan is small enough to write by hand; what is larger is no plan, and reading it would only cost time."""
@@ -21,22 +21,26 @@ _WHERE = re.compile(r"^(?P<why>.*) \(at (?P<where>line \d+, column \d+|end of do
 
 
 def load(path: Path) -> Plan:
-    """The plan in a file.
+    """Read the plan in a file.
 
-    Raises PlanError if the file is missing, cannot be read, is no UTF-8, no TOML, or holds keys or values of the wrong
-    kind: then with every problem at once. Whether the plan makes sense is for `validate` to say.
+    Raises PlanError if the file is missing, cannot be read, is not UTF-8 or TOML, or has keys or
+    values of the wrong kind, with every problem at once. Whether the plan makes sense is for
+    `validate` to say.
     """
     source = printable(str(path))
     return loads(_text_of(path, source), source)
 
 
 def read_text(path: Path) -> str:
-    """The text of a plan file, whether it is a plan or not. Raises PlanError for what cannot be read as text."""
+    """The text of a plan file, valid or not. Raises PlanError if it cannot be read as text."""
     return _text_of(path, printable(str(path)))
 
 
 def loads(text: str, source: str = "plan") -> Plan:
-    """The plan in a text of TOML; `source` names the text in messages. Raises PlanError as `load` does."""
+    """Parse a plan from TOML; `source` names the text in messages.
+
+    Raises PlanError as `load` does.
+    """
     if not text.strip():
         raise PlanError(
             [Problem(source, "empty", "it was cut off, or never written: start from a starter plan")], source
@@ -45,7 +49,7 @@ def loads(text: str, source: str = "plan") -> Plan:
 
 
 def save(plan: Plan, path: Path, text: str | None = None) -> None:
-    """Write the plan to a file: as `text` where a person wrote it so.
+    """Write the plan to a file, as `text` if a person wrote it as such.
 
     The file is replaced whole or not at all. Raises OSError.
     """

@@ -1,19 +1,24 @@
-"""Cards that a plan shows to TensorFlow without giving them anything to do."""
+"""Hide cards that a plan shows to TensorFlow without using them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gpu_studio.plan.logical import CPU, is_physical_name, logical_devices, physical_name, replicas, visible_cards
+from gpu_studio.plan.logical import CPU, is_physical_name, logical_devices, physical_name, visible_cards
 from gpu_studio.plan.logical_names import followed
 from gpu_studio.plan.machine import UUID_PREFIX, Card, Machine
+from gpu_studio.plan.replication import replicas
+from gpu_studio.plan.strategies import strategy_of
 from gpu_studio.plan.values import Plan
 
 
 def idle_cards(plan: Plan, machine: Machine) -> tuple[str, ...]:
-    """The visible cards, by name, that neither hold a replica nor the variables. A placement uses what it names."""
-    if plan.distribution.strategy == "placed":
+    """The visible cards, by name, that hold neither a replica nor the variables.
+
+    None with a placement.
+    """
+    if strategy_of(plan).places_layers:
         return ()
     used = _used(plan, machine)
     return tuple(card.device for card in visible_cards(plan.devices, machine) if used and card.device not in used)
@@ -25,9 +30,9 @@ def only_used(plan: Plan, machine: Machine) -> Plan:
 
 
 def without(plan: Plan, machine: Machine, cards: Iterable[str]) -> Plan:
-    """`plan` with these cards hidden; the logical devices that it names go by their new numbers.
+    """`plan` with these cards hidden; the logical devices that it names get their new numbers.
 
-    While a card does not answer, CUDA may leave it out of its count: then the others are called by their UUIDs.
+    While a card does not answer, CUDA may not count it: then the other cards are named by UUID.
     """
     hidden = set(cards)
     one_is_lost = any(card.lost for card in machine.cards)
@@ -42,13 +47,13 @@ def without(plan: Plan, machine: Machine, cards: Iterable[str]) -> Plan:
 
 
 def by_uuid(device: str, machine: Machine) -> str:
-    """The card's UUID, where it is known and a plan can call it so; else the name as it stands."""
+    """The card's UUID if it is known and usable in a plan; else the name unchanged."""
     card = machine.card(device)
     return card.uuid if card is not None and is_physical_name(card.uuid) else device
 
 
 def only_on(card: Card, plan: Plan) -> Plan:
-    """`plan` on this card alone, whole."""
+    """`plan` on this card alone, without slices."""
     named_so = any(name.startswith(UUID_PREFIX) for name in plan.devices.visible)
     name = card.uuid if named_so and card.uuid else card.device
     chosen = replace(plan.distribution, devices=(), parameter_device=None)

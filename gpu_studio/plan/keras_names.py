@@ -1,4 +1,4 @@
-"""Keras' own by name: the optimizers, losses and metrics that a plan can name, and which task each is for."""
+"""The optimizers, losses and metrics of Keras that a plan can name, and the task each is for."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ OPTIMIZERS = (
     "muon",
 )
 
-# Left out: losses that compare whole batches (circle), sequences (ctc) or images (dice, tversky), because they give no
-# number a sample; and those that fit neither scores of classes nor a value that may be negative.
+# Left out: losses that compare whole batches (circle), sequences (ctc) or images (dice, tversky),
+# because they give no number per sample; and those that suit neither class scores nor values that
+# may be negative.
 LOSSES_OF: dict[Task, tuple[str, ...]] = {
     "classes": (
         "sparse_categorical_crossentropy",
@@ -47,7 +48,7 @@ LOSSES_OF: dict[Task, tuple[str, ...]] = {
     ),
 }
 
-# Left out: correlations, because their states are no sums that replicas could add up.
+# Left out: correlations, because their states are not sums that replicas could add up.
 METRICS_OF: dict[Task, tuple[str, ...]] = {
     "classes": (
         "accuracy",
@@ -102,7 +103,7 @@ _RESULTS = {"log_cosh_error": "logcosh"}
 
 
 def keras_name(name: str, known: Iterable[str]) -> str | None:
-    """The one of `known` that is meant by `name`, in either of Keras' spellings or its short one; None if none is.
+    """The one of `known` that `name` means, in any of Keras' spellings; None if there is none.
 
     Keras has `MeanSquaredError`, `mean_squared_error` and `mse` for the same thing.
     """
@@ -111,7 +112,7 @@ def keras_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def result_name(metric: str) -> str:
-    """What Keras calls the result of a metric, where the plan's name for the metric is `metric`."""
+    """The name of a metric's result in Keras, for the plan's name `metric`."""
     name = keras_name(metric, METRICS) or metric
     return _RESULTS.get(name, name)
 

@@ -1,6 +1,6 @@
-"""The options that Keras' optimizers, losses and metrics take, by name, for a window that offers them.
+"""The options of Keras' optimizers, losses and metrics, by name, for the window to offer.
 
-Keras checks their values; a test holds these names against the signatures of its constructors.
+Keras checks their values; a test compares these names with the signatures of its constructors.
 """
 
 from __future__ import annotations
@@ -95,18 +95,21 @@ _METRICS = {
 
 
 def optimizer_options(name: str) -> tuple[str, ...]:
-    """The options of an optimizer besides its learning rate, its own first; () for one that is not known."""
+    """An optimizer's options besides its learning rate, specific ones first.
+
+    () if it is unknown.
+    """
     known = keras_name(name, OPTIMIZERS)
     return (*_OPTIMIZERS[known], *OF_ALL_OPTIMIZERS) if known else ()
 
 
 def loss_options(name: str) -> tuple[str, ...]:
-    """The options of a loss that a plan may give; () for `auto` and one that is not known."""
+    """The options of a loss that a plan may give; () for `auto` and for an unknown one."""
     return _LOSSES.get(keras_name(name, LOSSES) or "", ())
 
 
 def metric_options(name: str) -> tuple[str, ...]:
-    """The options of a metric that a plan may give; () for `auto` and one that is not known."""
+    """The options of a metric that a plan may give; () for `auto` and for an unknown one."""
     return _METRICS.get(keras_name(name, METRICS) or "", ())
 
 
@@ -115,10 +118,11 @@ _OF_ALL_CLASSES = {"multi_label", "num_labels", "label_weights"}
 
 
 def is_of_class_1(metric: str, given: Collection[str]) -> bool:
-    """Whether a metric with the options `given` is that of class 1 alone where there are two classes.
+    """Whether a metric with these options measures class 1 alone if there are two classes.
 
-    Precision, recall and their like are, unless they are given a class, and so is the AUC. Counted over both classes,
-    each would be the accuracy: every sample that one class gains the other loses.
+    Precision, recall and similar metrics do unless they are given a class, and so does the AUC.
+    Averaged over both classes, each would equal the accuracy: every sample that one class gains,
+    the other loses.
     """
     if keras_name(metric, METRICS) == "auc":
         return not _OF_ALL_CLASSES.intersection(given)
@@ -126,12 +130,12 @@ def is_of_class_1(metric: str, given: Collection[str]) -> bool:
 
 
 def takes_class(metric: str, given: Collection[str]) -> bool:
-    """Whether the metric has the option `class_id`, and the options `given` leave it open."""
+    """Whether the metric has the option `class_id` and `given` does not set it."""
     return "class_id" in metric_options(metric) and "class_id" not in given
 
 
 def metric_help(name: str) -> str:
-    """What a person must know of a metric of classes to read its number; empty where its name says it."""
+    """What one must know of a metric of classes to read its value; empty if the name says it."""
     if is_of_class_1(name, ()):
         other = "" if keras_name(name, METRICS) == "auc" else "; class_id picks one"
         return f"class 1 of two classes; all together where there are more{other}"

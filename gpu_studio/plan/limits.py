@@ -1,9 +1,12 @@
-"""The bounds of the plain numbers in a plan, each with what it means; the window makes its fields of the same table."""
+"""The bounds of the numeric fields of a plan, with help texts.
+
+The window builds its fields from them.
+"""
 
 from __future__ import annotations
 
 from gpu_studio.plan.options import Option
-from gpu_studio.plan.values import Checkpoint, Data, EarlyStopping, Placed, Training
+from gpu_studio.plan.values import CheckpointSettings, Data, EarlyStopping, Placed, Training
 
 _MANY = 2**31 - 1
 
@@ -43,12 +46,24 @@ TRAINING_LIMITS = (
 
 CHECKPOINT_LIMITS = (
     Option(
-        "every_epochs", "int", Checkpoint().every_epochs, "epochs from one checkpoint to the next", least=0, most=_MANY
+        "every_epochs",
+        "int",
+        CheckpointSettings().every_epochs,
+        "epochs from one checkpoint to the next",
+        least=0,
+        most=_MANY,
     ),
     Option(
-        "every_steps", "int", Checkpoint().every_steps, "steps from one checkpoint to the next", least=0, most=_MANY
+        "every_steps",
+        "int",
+        CheckpointSettings().every_steps,
+        "steps from one checkpoint to the next",
+        least=0,
+        most=_MANY,
     ),
-    Option("keep", "int", Checkpoint().keep, "how many of the last to keep, besides the best", least=1, most=10_000),
+    Option(
+        "keep", "int", CheckpointSettings().keep, "how many of the last to keep, besides the best", least=1, most=10_000
+    ),
 )
 
 EARLY_STOPPING_LIMITS = (

@@ -1,4 +1,4 @@
-"""What a plan says of logical devices, kept true when the logical devices are numbered otherwise."""
+"""Keep a plan's references to logical devices correct when these are renumbered."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ Names = Mapping[str, str | None]
 def followed(
     before: Plan, after: Plan, machine: Machine, device: str = "", origins: tuple[int | None, ...] = ()
 ) -> Plan:
-    """`after`, with the logical devices that `before` named called as `after` calls them.
+    """`after`, with the logical devices that `before` named under their new names.
 
-    A device stays the same slice of the same physical device; `origins` says which slice of `device` each was before.
-    Where a plan named all the devices that train, it takes all of them again, also those that are new.
+    A device stays the same slice of the same physical device; `origins` gives, for each slice of
+    `device`, its index before. If a plan named all the devices that train, it uses all of them
+    again, new ones included.
     """
     old, new = _slices(before, machine), _slices(after, machine)
     was = {(device, now): origin for now, origin in enumerate(origins)}
@@ -34,7 +35,7 @@ def followed(
 
 
 def _slices(plan: Plan, machine: Machine) -> dict[str, Slice]:
-    """The logical devices, each with what it is a slice of."""
+    """The logical devices, each with the slice that it is."""
     seen: dict[str, int] = {}
     found: dict[str, Slice] = {}
     for each in logical_devices(plan, machine):
@@ -59,5 +60,5 @@ def _renamed(chosen: Distribution, names: Names, everything: tuple[str, ...]) ->
 
 
 def _now(devices: tuple[str, ...], names: Names) -> tuple[str, ...]:
-    # A name that there never was, from a file, stays: the rules say what is wrong with it.
+    # A name from a file that never existed stays: the rules say what is wrong with it.
     return tuple(now for device in devices if (now := names.get(device, device)) is not None)

@@ -1,23 +1,23 @@
-"""The few facts about a machine that the rules of a plan need. Made by `gpu_studio.hardware`, read by the rules."""
+"""The facts about a machine that the rules of a plan need; `gpu_studio.hardware` collects them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-MIB = 1024 * 1024
 LITTLE_MIB, LITTLE_SHARE = 1024, 0.05
-"""So much of a card's memory, or such a share if that is more, a desktop may hold of a card that is free."""
+"""A card counts as free if at most this much of its memory, or this share if larger, is held."""
 IDLE_PERCENT = 10
-"""A card that is free is busy for less of its time."""
+"""A card counts as free if it is busy for less than this share of the time."""
 UUID_PREFIX = "GPU-"
 INSTANCE_PREFIX = "MIG-"
 
 
 @dataclass(frozen=True, slots=True)
 class CardUser:
-    """A process that holds `used_mib` of a card, None where the driver does not tell; `user` if that is somebody else.
+    """A process that holds `used_mib` of a card (None if unknown).
 
-    `command` is how a person would know it again, empty if it is no process of this host or container.
+    `user` is set if it is someone else's. `command` describes it recognisably, and is empty if it
+    is not a process of this host or container.
     """
 
     pid: int
@@ -30,15 +30,16 @@ class CardUser:
 class Card:
     """One NVIDIA card, or an instance of one in MIG mode.
 
-    `index` counts in PCI bus order, as TensorFlow sees the cards when the plan hides none. Where CUDA_VISIBLE_DEVICES
-    is set, it counts the cards named there, in their order, and there are no others. Of a card in MIG mode each
-    `instance` (`3g.40gb`) stands for itself, with the index of the card: CUDA shows a process one instance, and no
-    other instance or card beside it.
+    `index` counts in PCI bus order, as TensorFlow does if the plan hides no cards. If
+    CUDA_VISIBLE_DEVICES is set, it counts the cards named there, in their order, and there are no
+    others. Each `instance` (`3g.40gb`) of a card in MIG mode is a card here, with the index of the
+    real one: CUDA shows a process one instance, and no other instance or card beside it.
 
-    `total_mib` and `used_mib` are binary mebibytes; None is unknown, and `why_unknown` then says why. `reserved_mib`
-    is what the driver and the firmware keep for themselves; it is part of the total, and not of the used. `users` are
-    those who hold it, where that was asked. `compute_capability` is CUDA's, `8.9`; empty if it is unknown. One that is
-    `lost` is in the machine, and the driver does not answer for it; `why_unknown` then says why.
+    `total_mib` and `used_mib` are binary mebibytes; None is unknown, and `why_unknown` gives the
+    reason. `reserved_mib` is what the driver and the firmware keep for themselves; it is part of
+    the total, not of the used memory. `users` are the processes that hold memory, if that was
+    queried. `compute_capability` is CUDA's, `8.9`; empty if unknown. A card that is `lost` is in
+    the machine, but the driver does not answer for it; `why_unknown` gives the reason.
     """
 
     index: int
@@ -58,28 +59,31 @@ class Card:
 
     @property
     def compute_major(self) -> int | None:
-        """The first number of the compute capability; None if it is unknown."""
+        """The major version of the compute capability; None if unknown."""
         major = self.compute_capability.partition(".")[0]
         return int(major) if major.isdecimal() else None
 
     @property
     def device(self) -> str:
-        """The physical device's name in a plan, `GPU:0`; an instance has no number, and is called by its UUID."""
+        """The physical device's name in a plan, `GPU:0`; an instance has no number, so its UUID."""
         return self.uuid if self.instance else f"GPU:{self.index}"
 
     @property
     def title(self) -> str:
-        """What a person calls it, `GPU 0`: never `GPU:0`, which is a logical device of TensorFlow's."""
+        """The card's name for a person, `GPU 0`.
+
+        `GPU:0` would be a logical device of TensorFlow.
+        """
         return f"GPU {self.index} {self.instance}".rstrip()
 
     @property
     def answers(self) -> bool:
-        """Whether it can be asked now without waking it."""
+        """Whether it can be queried now without waking it."""
         return not self.lost and not self.asleep
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody works on it, as far as is known: no program of another user, little memory held, idle."""
+        """Whether it seems unused: no other user's program, little memory held, idle."""
         others = any(user.user for user in self.users)
         little = max(LITTLE_MIB, LITTLE_SHARE * (self.usable_mib or 0))
         idle = (self.utilisation_percent or 0) < IDLE_PERCENT
@@ -87,28 +91,29 @@ class Card:
 
     @property
     def usable_mib(self) -> int | None:
-        """Memory that programs can have, in MiB; None if it is unknown."""
+        """Memory that programs can have, in MiB; None if unknown."""
         return None if self.total_mib is None else max(0, self.total_mib - self.reserved_mib)
 
     @property
     def free_mib(self) -> int | None:
-        """Memory that nobody uses now, in MiB; None if it is unknown."""
+        """Memory that nobody uses now, in MiB; None if unknown."""
         if self.usable_mib is None or self.used_mib is None:
             return None
         return max(0, self.usable_mib - self.used_mib)
 
 
 def title_of(device: str) -> str:
-    """What a person calls the physical device that a plan calls `GPU:0`: `GPU 0`, never as a logical device."""
+    """The name for a person, `GPU 0`, of the physical device that a plan names `GPU:0`."""
     return device.replace(":", " ") if device.startswith("GPU:") else "the CPU" if device == "CPU:0" else device
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a plan can be held against: the cards, in PCI bus order, and the CPU.
+    """The machine that a plan is checked against: the cards, in PCI bus order, and the CPU.
 
-    `cpu_cores` are those that this user's programs may use; `memory_mib` is the host's, 0 if it is unknown.
-    `simulated` says that the cards are not there: they can be looked at, and not trained on.
+    `cpu_cores` are those that this user's programs may use; `memory_mib` is the host's, 0 if
+    unknown. `simulated` says that the cards do not exist: they can be looked at, but not trained
+    on.
     """
 
     cards: tuple[Card, ...] = ()
@@ -119,15 +124,15 @@ class Machine:
     simulated: bool = False
 
     def title(self, device: str) -> str:
-        """What a person calls the physical device that a plan calls so: `GPU 0`, `the CPU`."""
+        """A person's name for the physical device that a plan names so: `GPU 0`, `the CPU`."""
         card = self.card(device)
         return title_of(device) if card is None else card.title
 
     def card(self, device: str) -> Card | None:
-        """The card that a plan calls `GPU:1` or by (the beginning of) its UUID; None if there is no such card.
+        """The card that a plan names `GPU:1` or by (a prefix of) its UUID.
 
-        A beginning that fits several cards names none of them. The number of a card in MIG mode means its first
-        instance, as it does to CUDA.
+        None if there is no such card. A prefix that matches several cards names none. The number of
+        a card in MIG mode means its first instance, as it does to CUDA.
         """
         for card in self.cards:
             if device and device in (card.device, card.uuid, f"GPU:{card.index}"):

@@ -1,4 +1,4 @@
-"""A change that mends something, and the warnings that come with one."""
+"""Warnings about a plan, and the edits that remedy a problem or a warning."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from gpu_studio.plan.values import Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Mend:
-    """What a button offers: `label` is on it (`Use 252`); `make` gives the mended plan."""
+class Remedy:
+    """A remedy that a button offers: `label` is its text (`Use 252`).
+
+    `make` returns the corrected plan.
+    """
 
     label: str
     make: Callable[[Plan], Plan]
@@ -19,39 +22,42 @@ class Mend:
 
 @dataclass(frozen=True, slots=True)
 class Caution:
-    """Something that a plan can run with, and that a person should know.
+    """A warning: the plan can run, but a person should know this.
 
-    `name` says which warning it is, the same from plan to plan; `text` what it is, `why` what it means. The `mend`, if
-    there is one, gives a plan without it; so do `others`, the further ways out. One that `waits` ends by itself, once
-    others have ended who hold what the plan needs.
+    `name` identifies the warning across plans; `text` says what it is, `why` what it means. The
+    `mend`, if any, returns a plan without it; so do `others`, which are alternatives. One that
+    `waits` ends by itself when other programs release what the plan needs.
     """
 
     name: str
     text: str
     why: str
-    mend: Mend | None = None
-    others: tuple[Mend, ...] = ()
+    mend: Remedy | None = None
+    others: tuple[Remedy, ...] = ()
     waits: bool = False
 
     @property
-    def ways(self) -> tuple[Mend, ...]:
+    def remedies(self) -> tuple[Remedy, ...]:
         """Every way out, the best first."""
         return (() if self.mend is None else (self.mend,)) + self.others
 
-    def with_ways(self, ways: Sequence[Mend]) -> Caution:
+    def with_remedies(self, remedies: Sequence[Remedy]) -> Caution:
         """The same with these ways out."""
-        return replace(self, mend=ways[0] if ways else None, others=tuple(ways[1:]))
+        return replace(self, mend=remedies[0] if remedies else None, others=tuple(remedies[1:]))
 
 
-def changing(label: str, part: str, **values: Any) -> Mend:
-    """The mend that sets fields of a part, such as `training.checkpoint`; the part "" is the plan itself."""
+def changing(label: str, part: str, **values: Any) -> Remedy:
+    """The remedy that sets fields of a part, such as `training.checkpoint`.
+
+    "" is the plan itself.
+    """
     path = part.split(".") if part else []
 
     def make(plan: Plan) -> Plan:
         changed: Plan = _with(plan, path, values)
         return changed
 
-    return Mend(label, make)
+    return Remedy(label, make)
 
 
 def _with(part: Any, path: Sequence[str], values: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""An option of something built in: its type, its default, what it may be, and what it does."""
+"""An option of a built-in: its type, default, permitted values and help text."""
 
 from __future__ import annotations
 
@@ -80,19 +80,22 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """Something built in, by its name in a plan, with its options."""
+class BuiltIn:
+    """A built-in, by its name in a plan, with its options."""
 
     name: str
     help: str
     options: tuple[Option, ...] = ()
 
     def values(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Every option's value: the one given, else its default. Options that this entry does not have are left out."""
+        """Every option's value: the given one, else the default.
+
+        Options that the entry lacks are dropped.
+        """
         return {option.name: given.get(option.name, option.default) for option in self.options}
 
     def problems(self, field: str, given: Mapping[str, Any]) -> list[Problem]:
-        """What is wrong with the options given, at the path `field`."""
+        """What is wrong with the given options, at the path `field`."""
         known = {option.name: option for option in self.options}
         unknown = [self._unknown(path_to(field, key), key) for key in given if key not in known]
         checked = [option.problem(f"{field}.{name}", given[name]) for name, option in known.items() if name in given]

@@ -1,4 +1,7 @@
-"""Which arrays of bytes are pictures, and are scaled. A byte may just as well be a token, a category or a count."""
+"""Decide which byte arrays are images, to be scaled.
+
+Bytes may also be tokens, categories or counts.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ SCALES = ("auto", "unit", "none")
 
 
 def are_scaled(dtype: str, shape: Sequence[int], scale: str) -> bool:
-    """Whether samples of this NumPy type and `shape` are bytes that a model gets divided by 255.
+    """Whether samples of this NumPy type and `shape` are bytes to be divided by 255 for the model.
 
-    `scale` is what the plan says about bytes.
+    `scale` is the plan's setting.
     """
     if scale == "auto":
         return are_pixels(dtype, shape)
@@ -27,9 +30,10 @@ def are_scaled(dtype: str, shape: Sequence[int], scale: str) -> bool:
 
 
 def are_pixels(dtype: str, shape: Sequence[int]) -> bool:
-    """Whether samples of this NumPy type and `shape` (the first axis counts them) are pictures made of bytes.
+    """Whether samples of this NumPy type and `shape` (samples first) are images made of bytes.
 
-    Pictures are (samples, rows, columns, channels), grey ones also (samples, rows, columns); films have one more axis.
+    Images are (samples, rows, columns, channels), grey ones also (samples, rows, columns); films
+    have one more axis.
     """
     if dtype != "uint8":
         return False

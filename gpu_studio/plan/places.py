@@ -1,4 +1,4 @@
-"""Where in the text of a plan file a problem is."""
+"""Find the line of a plan file that a problem is about."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ Path = tuple[str, ...]
 
 
 def line_of(text: str, problem: Problem) -> int | None:
-    """The line of `text`, from 1, that a problem is about; None where it is about no single line.
+    """The line of `text`, from 1, that a problem is about; None if it is about no single line.
 
-    What TOML itself stumbles over tells its line. Else it is the line of the field, or of the innermost table around it
-    that is written down. Keys are looked for as they are usually written: a text over several lines may mislead it.
+    A TOML syntax error gives its own line. Otherwise it is the line of the field, or of the
+    innermost table around it that is present. Keys are looked for as they are usually written: a
+    multi-line string may mislead it.
     """
-    if told := _TOLD.search(problem.field):
-        return int(told.group(1))
+    if reported := _TOLD.search(problem.field):
+        return int(reported.group(1))
     wanted, best, line = _parts(problem.field), 0, None
     for number, path in _written(text):
         common = _common(path, wanted)
@@ -32,7 +33,7 @@ def line_of(text: str, problem: Problem) -> int | None:
 
 
 def _written(text: str) -> Iterator[tuple[int, Path]]:
-    """The number of each line that opens a table or gives a key, and the path of that."""
+    """The line number and path of each line that opens a table or sets a key."""
     table: Path = ()
     lists: dict[Path, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
@@ -47,7 +48,7 @@ def _written(text: str) -> Iterator[tuple[int, Path]]:
 
 
 def _parts(field: str) -> Path:
-    """`devices.carve[0].device` as `devices`, `carve`, `0`, `device`."""
+    """Split `devices.carve[0].device` into `devices`, `carve`, `0`, `device`."""
     return tuple(part.strip("\"'") for part in _PART.findall(field.replace("[", ".").replace("]", "")))
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a plan, said so that a person can mend it: the field, what stood there, and what to do."""
+"""Problems of a plan, worded so that a person can fix them: the field, its value, what to do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ FEW = 8
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake: `field`, such as `training.batch_size`; `received`, what stood there; `advice`, what to do."""
+    """One mistake: `field`, such as `training.batch_size`; `received`, its value.
+
+    `advice`, what to do.
+    """
 
     field: str
     received: str
@@ -29,11 +32,14 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Unnamed(Problem):
-    """Something is still to be named, such as a file: the plan cannot be used yet, but nobody has made a mistake."""
+    """Something is not named yet, such as a file: the plan is incomplete, but not wrong."""
 
 
 class PlanError(Exception):
-    """A plan that cannot be used, with every problem found. `source` says where the plan came from."""
+    """A plan that cannot be used, with every problem found.
+
+    `source` says where the plan came from.
+    """
 
     def __init__(self, problems: Iterable[Problem], source: str = "plan") -> None:
         self.problems = tuple(problems)
@@ -47,7 +53,7 @@ class PlanError(Exception):
 
 
 def shown(value: Any, longest: int = LONGEST_SHOWN) -> str:
-    """A value as a person would write it in a plan, cut to a readable length."""
+    """A value as written in a plan, shortened to a readable length."""
     text = _as_text(value)
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
@@ -69,19 +75,19 @@ def _as_text(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with what no terminal can show written as an escape."""
+    """The text with unprintable characters escaped."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def with_kind(value: Any) -> str:
-    """A value and what it is: `"ten" (a string)`."""
+    """A value and its type: `"ten" (a string)`."""
     return f"{shown(value)} ({kind_of(value)})"
 
 
 def kind_of(value: Any) -> str:
-    """What TOML calls a value, in words."""
+    """TOML's name for the type of a value."""
     for kind, words in _KINDS:
         if isinstance(value, kind):
             return words
@@ -101,7 +107,7 @@ _KINDS: tuple[tuple[type, str], ...] = (
 
 
 def listed(names: Iterable[str], last: str = "and") -> str:
-    """Names in a sentence: `a, b and c`."""
+    """Names as a list in a sentence: `a, b and c`."""
     every = [printable(each) for each in names]
     if len(every) < 2:
         return "".join(every)
@@ -109,11 +115,11 @@ def listed(names: Iterable[str], last: str = "and") -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like `name`; None if none is at all like it."""
+    """The known name most similar to `name`; None if none is similar."""
     return _nearest(name.lower()[:LONGEST_SHOWN], tuple(known))
 
 
-@lru_cache(maxsize=1024)  # a plan that is typed at is asked about with every letter
+@lru_cache(maxsize=1024)  # a plan that is being typed is checked at every keystroke
 def _nearest(name: str, known: tuple[str, ...]) -> str | None:
     names = {each.lower(): each for each in known}
     close = get_close_matches(name, names, n=1, cutoff=0.5)
@@ -121,7 +127,7 @@ def _nearest(name: str, known: tuple[str, ...]) -> str | None:
 
 
 def choose_one(name: str, known: Iterable[str]) -> str:
-    """Advice for a name that is not known: the nearest one if there is one, and all of them if they are few."""
+    """Advice for an unknown name: the nearest one if any, and all of them if they are few."""
     names = list(known)
     close = nearest(name, names)
     if close is None:
@@ -130,6 +136,6 @@ def choose_one(name: str, known: Iterable[str]) -> str:
 
 
 def path_to(path: str, key: str) -> str:
-    """The path of a key in the table at `path`, fit for a terminal whatever letters the key has."""
+    """The path of a key in the table at `path`, safe to print whatever characters the key has."""
     plain = printable(key) if len(key) <= LONGEST_SHOWN else shown(key)
     return f"{path}.{plain}" if path else plain

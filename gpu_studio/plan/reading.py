@@ -1,4 +1,7 @@
-"""From TOML tables to the values of a plan, driven by the values' own types; every problem is collected."""
+"""Convert TOML tables to plan values, driven by the values' own types.
+
+Every problem is collected.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ DEEPEST = 16
 
 
 class Reader:
-    """Reads tables into values. What cannot be read is left at its default and stands in `problems`."""
+    """Converts tables to values.
+
+    What is invalid is left at its default and recorded in `problems`.
+    """
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
@@ -35,7 +41,10 @@ class Reader:
         }
 
     def table(self, cls: Any, path: str, value: Any) -> Any:
-        """The dataclass `cls` made from a table; `UNREADABLE` if it is no table or lacks what it needs."""
+        """The dataclass `cls` made from a table.
+
+        `UNREADABLE` if it is no table or lacks a required key.
+        """
         if not isinstance(value, Mapping):
             return self._wrong(path, value, f"write a table with {listed(_hints(cls))}")
         self._unknown_keys(cls, path, value)
@@ -48,7 +57,7 @@ class Reader:
         return cls(**readable) if _required(cls) <= readable.keys() else UNREADABLE
 
     def value(self, hint: Any, path: str, value: Any) -> Any:
-        """One value of the type `hint`; `UNREADABLE` if it is none."""
+        """One value of the type `hint`; `UNREADABLE` if it does not match."""
         if hint in self._simple:
             return self._simple[hint](path, value)
         if is_dataclass(hint):
@@ -161,7 +170,7 @@ class Reader:
 
 
 def unknown_key(field: str, key: str, path: str, known: list[str]) -> Problem:
-    """The problem of a key that a plan does not have, with the nearest that it has."""
+    """The problem of a key that plans do not have, with the nearest one that they have."""
     where = f"[{path}]" if path else "a plan"
     close = nearest(key, known)
     advice = f"did you mean {close}?" if close else f"{where} has {listed(known)}"
@@ -182,7 +191,10 @@ def _is_finite(value: float) -> bool:
 
 
 def _is_unicode(text: str) -> bool:
-    """Not what a command line in another encoding leaves: lone surrogates, which no file can hold."""
+    """Whether the text has no lone surrogates, which no file can hold.
+
+    A command line in another encoding can contain them.
+    """
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 

@@ -1,4 +1,4 @@
-"""How a plan names a function in a Python file: `models.py:build_model`."""
+"""References to a function in a Python file: `models.py:build_model`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SUFFIX = ".py"
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The function named `function` in the Python file `file`, which is written as the plan writes it."""
+    """The function `function` in the Python file `file`, as the plan writes its path."""
 
     file: str
     function: str
@@ -26,9 +26,9 @@ class Reference:
 
 
 def reference(text: str) -> Reference | None:
-    """Return what `text` names; None if it is not of the form `file.py:function`.
+    """Parse `text`; None if it is not of the form `file.py:function`.
 
-    The last colon is the one that counts, as a folder's name may have some.
+    The last colon separates, as a folder's name may contain one.
     """
     file, colon, function = text.rpartition(":")
     name = PurePath(file).name

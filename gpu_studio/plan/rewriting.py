@@ -1,4 +1,4 @@
-"""A plan file brought up to date: only what changed is written anew, so that a person's comments and order stay."""
+"""Update the text of a plan file, changing only what differs: comments and order are kept."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from gpu_studio.plan.writing import INLINE, dumps
 
 
 def rewritten(text: str, plan: Plan) -> str:
-    """`text`, a plan file, as the file of `plan`: what both say alike stays as it is, to the letter.
+    """The plan file `text` updated to `plan`; whatever both agree on is kept to the letter.
 
-    A text that is no plan, or one that cannot be changed so that it says what `plan` says, is written wholly anew.
+    A text that is not a plan, or that cannot be edited to match `plan`, is replaced entirely.
     """
     try:
         before = loads(text)
@@ -38,7 +38,10 @@ def _changed(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
 
 
 def _bring(table: Any, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    """Change in `table`, which says `before`, what `after` says otherwise. Defaults left out stay left out."""
+    """Apply the differences between `before`, which `table` holds, and `after`.
+
+    Omitted defaults stay omitted.
+    """
     for key in before:
         if key not in after:
             table.pop(key, None)
@@ -58,7 +61,7 @@ def _can_be_entered(table: Any, key: str, before: Mapping[str, Any], value: Any)
 
 
 def _item(key: str, value: Any) -> Any:
-    """A value as plan files have it: options on one line, a carve as tables of its own."""
+    """A value formatted as in plan files: options on one line, a carve as tables of its own."""
     if key == "carve":
         tables = tomlkit.aot()
         for each in value:
@@ -86,5 +89,5 @@ def _array(value: list[Any]) -> Any:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    # To TOML, 1 and 1.0 and true are three things, to Python one.
+    # To TOML, 1, 1.0 and true are different values; to Python they are equal.
     return type(one) is type(other) and repr(one) == repr(other)

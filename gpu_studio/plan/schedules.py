@@ -1,4 +1,4 @@
-"""The learning rate at each step of a run, before anything is trained: the formulas of Keras' schedules."""
+"""The learning rate at each step of a run, computed in advance by Keras' formulas of schedules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Rate = Callable[[float], float]
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How long a run is: steps of an epoch, and of all epochs."""
+    """The length of a run: the steps of an epoch, and of all epochs."""
 
     steps_per_epoch: int
     total_steps: int
@@ -24,8 +24,8 @@ class Length:
 def rate_of(training: Training, length: Length) -> Rate:
     """The learning rate as a function of the step, counted over the whole run from 0.
 
-    Raises ValueError, with a sentence, for a schedule that is not known or has wrong options, and for one that does
-    not fit the run.
+    Raises ValueError, with a sentence, for an unknown schedule, wrong options, or one that does not
+    fit the run.
     """
     schedule = training.schedule
     if schedule is None:
@@ -50,7 +50,7 @@ def _step(rate: float, options: Mapping[str, Any], length: Length) -> Rate:
 
 
 def _exponential(rate: float, options: Mapping[str, Any], length: Length) -> Rate:
-    """A curve: rate · decay^(step / period), with the exponent rounded down where `staircase` is asked for."""
+    """A curve: rate · decay^(step / period), the exponent rounded down if `staircase` is set."""
     period = _period(options, "every", length)
     rounded = math.floor if options["staircase"] else float
     return lambda step: rate * float(options["decay"]) ** rounded(step / period)
@@ -82,7 +82,7 @@ def _cosine(rate: float, options: Mapping[str, Any], length: Length) -> Rate:
 
 
 def _period(options: Mapping[str, Any], kind: str, length: Length) -> int:
-    """Steps of a period, or of the warm-up: given in steps, or where these are 0 in epochs."""
+    """The steps of a period, or of the warm-up: given in steps, or if these are 0, in epochs."""
     steps: int = options[f"{kind}_steps"] or options[f"{kind}_epochs"] * length.steps_per_epoch
     return steps
 

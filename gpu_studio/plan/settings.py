@@ -1,4 +1,4 @@
-"""Single settings laid over a plan, as the command line gives them: `training.epochs=1`."""
+"""Apply single settings from the command line to a plan: `training.epochs=1`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ _REPLACED = {
 
 
 def with_settings(plan: Plan, settings: Sequence[str]) -> Plan:
-    """The plan with each `key=value` laid over it, in order.
+    """The plan with each `key=value` applied, in order.
 
-    A value is read as TOML; what is no TOML is a text, so that `model.name=lenet` needs no quotes. An empty value
-    takes the key out, back to its default. A new source of the model or the data replaces the old one and its options,
-    a new optimizer the old one's. Raises PlanError for a key that a plan does not have, or a value of the wrong kind.
+    A value is parsed as TOML; text that is not TOML is a string, so that `model.name=lenet` needs
+    no quotes. An empty value resets the key to its default. A new source of the model or the data
+    replaces the old one and its options, a new optimizer the old one's. Raises PlanError for a key
+    that plans do not have, or a value of the wrong kind.
     """
     if not settings:
         return plan
@@ -37,7 +38,10 @@ def with_settings(plan: Plan, settings: Sequence[str]) -> Plan:
 
 
 def with_value(plan: Plan, field: str, value: Any) -> Plan:
-    """The plan with `value`, as a plan file has it, at the dotted `field`. Raises PlanError as `with_settings` does."""
+    """The plan with `value`, as in a plan file, at the dotted `field`.
+
+    Raises PlanError as `with_settings` does.
+    """
     tables = to_tables(plan)
     names = field.split(".")
     table = _table_of(tables, names)
@@ -76,7 +80,7 @@ def _set(tables: dict[str, Any], names: list[str], text: str) -> list[Problem]:
 
 
 def _table_of(tables: dict[str, Any], names: list[str]) -> dict[str, Any] | Problem:
-    """The table that the last of the names stands in, made where there is none yet."""
+    """The table that contains the last of the names, created if needed."""
     table = tables
     for depth, name in enumerate(names[:-1], start=1):
         inner = _as_table(table.setdefault(name, {}))
@@ -88,7 +92,10 @@ def _table_of(tables: dict[str, Any], names: list[str]) -> dict[str, Any] | Prob
 
 
 def _as_table(value: Any) -> dict[str, Any] | None:
-    """The table that holds further keys; a loss or a schedule written as a bare name becomes one."""
+    """The table that holds further keys.
+
+    A loss or a schedule written as a bare name becomes one.
+    """
     if isinstance(value, str):
         return {"name": value}
     return value if isinstance(value, dict) else None
@@ -99,5 +106,5 @@ def _parsed(text: str) -> Any:
         tables = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):
         return text
-    # A line break in the text could smuggle in a second key: then it is a text, and not one value.
+    # A line break in the text could smuggle in a second key: then it is a string, not a TOML value.
     return tables["value"] if tables.keys() == {"value"} else text

@@ -1,4 +1,4 @@
-"""How samples can be kept aside to validate and to test with."""
+"""The ways to keep samples aside for validation and test."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from collections.abc import Collection, Mapping
 from gpu_studio.plan.values import Data, Plan
 
 GROUPS = "groups"
-"""What the array with the group of each sample is called where a plan says nothing else."""
+"""The default name of the array with each sample's group."""
 SPLITS: Mapping[str, str] = {
     "random": "any samples, drawn by the seed",
     "stratified": "each class with its share in every split",
     "ordered": "the last samples, as for a time series",
     "grouped": "whole groups, none of them in two splits",
 }
-"""The ways, each with what it keeps aside."""
+"""Each way to split, with what it keeps aside."""
 
 
 VALIDATION_NAMES = ("val", "valid", "validation")
-"""What the validation samples of one's own may be called: as folders of images, and as arrays after `x_` and `y_`."""
+"""Accepted names of the user's own validation samples: image folders, or arrays after `x_`, `y_`."""
 STRATIFY = 'data.split = "stratified" gives each class its share in every split.'
-"""What to do about a split that lacks a class, where that helps."""
+"""Advice for a split that lacks a class, if that helps."""
 
 
 def groups_array(data: Data) -> str | None:
-    """The name of the array with the group of each sample; None unless the plan splits by groups."""
+    """The array with the group of each sample; None unless the plan splits by groups."""
     return (data.groups or GROUPS) if data.split == "grouped" else None
 
 
 def further_arrays(there: Collection[str]) -> dict[str, tuple[str, str]]:
-    """The names of samples and targets for "val" and "test", of those that the data have an array for.
+    """The names of samples and targets for "val" and "test", if the data have an array for them.
 
-    Of the two arrays one may be missing: `there` are the names that the data have.
+    One of the two arrays may be missing: `there` are the names that the data have.
     """
     known = {"val": VALIDATION_NAMES, "test": ("test",)}
     pairs = {part: [(f"x_{name}", f"y_{name}") for name in names] for part, names in known.items()}
@@ -40,7 +40,7 @@ def further_arrays(there: Collection[str]) -> dict[str, tuple[str, str]]:
 
 
 def brings_splits(data: Data) -> bool:
-    """Whether the data may bring validation samples of their own: only who reads them knows."""
+    """Whether the data may have validation samples of their own; only their reader can know."""
     return data.file is not None or data.folder is not None or data.python is not None
 
 

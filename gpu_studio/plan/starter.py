@@ -1,11 +1,15 @@
-"""A first plan made for a machine: real digits, a small model, and the device on which nobody is in anybody's way."""
+"""Starter plans for a machine: real digits, a small model, and devices that nobody else uses.
+
+There is the starter plan, and a template for each strategy that runs.
+"""
 
 from __future__ import annotations
 
 from gpu_studio.plan.card_memory import OUTSIDE_MIB
-from gpu_studio.plan.logical import CPU
+from gpu_studio.plan.logical import CPU, default_devices, logical_devices
 from gpu_studio.plan.machine import Card, Machine
-from gpu_studio.plan.values import Carve, Data, Devices, Distribution, Model, Named, Plan, Training
+from gpu_studio.plan.strategies import MIRRORED, ONE_DEVICE, Strategy, strategy_named
+from gpu_studio.plan.values import Carve, Data, DeviceSettings, Distribution, ModelSettings, Named, Plan, Training
 
 EPOCHS = 20
 """With the learning rate falling to nothing over them, the digits are learned and the last epochs no longer waver."""
@@ -20,48 +24,56 @@ _NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8:
 
 
 def starter(machine: Machine) -> Plan:
-    """The starter plan: on the one card with the most room, a free one if there is any; else over logical CPUs.
+    """The starter plan: on the one card with the most memory, if possible a free one.
 
-    One device is what is fastest for a model of this size. Its memory grows as it is needed: whoever uses the card
-    besides keeps what they have. A card that does not answer is left alone, and one asleep while another is awake.
+    Else on logical CPUs. One device is fastest for a model of this size. Its memory grows as
+    needed, so other users of the card keep theirs. A card that does not answer is not used, nor one
+    asleep while another is awake.
     """
     card = best_card(machine)
     if card is None:
         return on_cpus(machine)
-    devices = Devices(visible=_visible(machine, (card,)), memory_growth=True)
-    return _plan(f"digits on one {_kind(card)}", devices, 1, "one_device")
+    devices = DeviceSettings(visible=_visible(machine, (card,)), memory_growth=True)
+    return _plan(f"digits on one {_kind(card)}", devices, 1, ONE_DEVICE)
 
 
 def spread(machine: Machine) -> Plan:
-    """A plan with several replicas: mirrored over the free cards; over slices of the best one; or over logical CPUs."""
+    """A plan with several replicas: on free cards, on slices of the best, or on logical CPUs."""
     free = tuple(card for card in machine.cards if card.is_free and not card.instance)
     card = best_card(machine)
     if len(free) > 1:
-        return _plan(f"digits on {_words(len(free))} cards", Devices(visible=_visible(machine, free)), len(free))
+        return _plan(f"digits on {_words(len(free))} cards", DeviceSettings(visible=_visible(machine, free)), len(free))
     return on_cpus(machine) if card is None else _on_slices(machine, card)
 
 
-def best_card(machine: Machine) -> Card | None:
-    """The card to begin with: of those that are free the one with the most room, else of all that answer.
+def template(strategy: str, machine: Machine) -> Plan:
+    """A plan that trains the digits with `strategy`: on one device, or spread over free ones."""
+    chosen = strategy_named(strategy)
+    first = spread(machine) if chosen.devices in ("many", "choice") else starter(machine)
+    return chosen.template(first, default_devices(logical_devices(first, machine)))
 
-    None if there is no card, or only such as do not answer.
+
+def best_card(machine: Machine) -> Card | None:
+    """The card to begin with: the free one with the most memory, else the best of all that answer.
+
+    None if there is no card, or none that answers.
     """
     awake = [card for card in machine.cards if card.answers]
     free = [card for card in awake if card.is_free]
     asleep = [card for card in machine.cards if card.asleep]
-    return max(free or awake or asleep, key=_room, default=None)
+    return max(free or awake or asleep, key=_slices_that_fit, default=None)
 
 
-def _room(card: Card) -> tuple[int, int]:
+def _slices_that_fit(card: Card) -> tuple[int, int]:
     return card.free_mib or 0, -card.index
 
 
 def on_cpus(machine: Machine) -> Plan:
     """Mirrored over logical CPUs, so that everything can be tried without a card."""
     count = min(max(machine.cpu_cores, 2), MOST_SLICES)
-    # Cards that are there and do not answer must not be tried.
+    # Cards that are present and do not answer must not be tried.
     visible = (CPU,) if machine.cards else ()
-    devices = Devices(visible=visible, carve=(Carve(CPU, (0,) * count),))
+    devices = DeviceSettings(visible=visible, carve=(Carve(CPU, (0,) * count),))
     return _plan(f"digits on {_words(count)} logical CPUs", devices, count)
 
 
@@ -69,42 +81,42 @@ def _on_slices(machine: Machine, card: Card) -> Plan:
     visible = _visible(machine, (card,))
     count, mib = _slices(card)
     if count < 2:
-        # Too little is free to share out: grow from nothing, so that whoever uses the card keeps what they have.
-        return _plan(f"digits on one {_kind(card)}", Devices(visible=visible, memory_growth=True), 1)
+        # Too little is free to divide: grow from nothing, so that other users keep their memory.
+        return _plan(f"digits on one {_kind(card)}", DeviceSettings(visible=visible, memory_growth=True), 1)
     carved = visible[0] if visible else card.device
-    devices = Devices(visible=visible, carve=(Carve(carved, (mib,) * count),))
+    devices = DeviceSettings(visible=visible, carve=(Carve(carved, (mib,) * count),))
     whole = "an instance" if card.instance else "a card"
     return _plan(f"digits on {_words(count)} slices of {whole}", devices, count)
 
 
 def _slices(card: Card) -> tuple[int, int]:
-    """How many equal slices fit the card's free memory, and the size of each in MiB."""
-    room = max(0, (card.free_mib or 0) - OUTSIDE_MIB)
-    count = min(MOST_SLICES, room // SMALLEST_SLICE_MIB)
-    return count, room // count // STEP_MIB * STEP_MIB if count else 0
+    """The number of equal slices that fit the card's free memory, and the size of each in MiB."""
+    available_mib = max(0, (card.free_mib or 0) - OUTSIDE_MIB)
+    count = min(MOST_SLICES, available_mib // SMALLEST_SLICE_MIB)
+    return count, available_mib // count // STEP_MIB * STEP_MIB if count else 0
 
 
 def _visible(machine: Machine, cards: tuple[Card, ...]) -> tuple[str, ...]:
-    """The cards by name: by UUID while one is lost, because CUDA may leave that one out of its count."""
+    """The cards by name: by UUID while one is lost, because CUDA may not count that one."""
     if len(cards) == len(machine.cards) and not any(card.instance for card in cards):
         return ()
     lost = any(card.lost for card in machine.cards)
     return tuple(card.uuid if lost and card.uuid else card.device for card in cards)
 
 
-def _plan(name: str, devices: Devices, replicas: int, strategy: str = "mirrored") -> Plan:
+def _plan(name: str, devices: DeviceSettings, replicas: int, strategy: Strategy = MIRRORED) -> Plan:
     return Plan(
         name=name,
         devices=devices,
-        model=Model(name="mlp", options={"hidden": [256, 256, 256]}),
+        model=ModelSettings(name="mlp", options={"hidden": [256, 256, 256]}),
         data=Data(name="digits"),
         training=Training(epochs=EPOCHS, batch_size=_batch(replicas), schedule=Named("cosine")),
-        distribution=Distribution(strategy=strategy),
+        distribution=Distribution(strategy.name),
     )
 
 
 def _batch(replicas: int) -> int:
-    """Some samples for each replica, and as many for each."""
+    """The global batch: the same number of samples for each replica."""
     return -(-max(BATCH_SIZE, 8 * replicas) // replicas) * replicas
 
 

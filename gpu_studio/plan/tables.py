@@ -1,4 +1,4 @@
-"""A plan as plain tables, the form between its values and its TOML: made from a plan, and read into one."""
+"""Convert a plan to and from plain tables, the form between its values and its TOML."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SECTIONS = ("devices", "model", "data", "training", "distribution")
 
 
 def from_tables(tables: Mapping[str, Any], source: str) -> Plan:
-    """The plan that the tables hold.
+    """Convert tables to a plan.
 
-    Raises PlanError with everything wrong with its keys and types, and with whatever the rules find in the sections
-    that could be read, so that a person mends a plan once and not line by line.
+    Raises PlanError with every wrong key and type, and with what the rules find in the sections
+    that could be read, so that a person fixes a plan in one pass.
     """
     later = _later_version(tables)
     if later:
@@ -40,7 +40,7 @@ def _later_version(tables: Mapping[str, Any]) -> Problem | None:
 
 
 def to_tables(plan: Plan) -> dict[str, Any]:
-    """The plan as tables in the order of a plan file; what is None or an empty table is left out."""
+    """The plan as tables in the order of a plan file, without None and empty tables."""
     tables: dict[str, Any] = {"version": plan.version, "name": plan.name}
     for section in SECTIONS:
         tables[section] = _plain(getattr(plan, section))

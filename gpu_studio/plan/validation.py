@@ -1,4 +1,4 @@
-"""Everything wrong with a plan, all at once, without a machine or held against one."""
+"""All problems of a plan at once, with or without a machine to check it against."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Rule = Callable[[Plan, Machine | None], Iterator[Problem]]
 
 
 def version(plan: Plan) -> Iterator[Problem]:
-    """The plan is of the one version that there is."""
+    """The plan has the supported format version."""
     if plan.version != VERSION:
         yield Problem("version", str(plan.version)[:40], f"this GPU Studio reads version {VERSION}")
 
 
 def _alone(rule: Callable[[Plan], Iterator[Problem]]) -> Rule:
-    """A rule that needs no machine, as one that is offered one."""
+    """Give a rule that needs no machine the signature of one that does."""
     return lambda plan, _: rule(plan)
 
 
@@ -71,18 +71,19 @@ RULES: tuple[tuple[frozenset[str], Rule], ...] = tuple(
 
 
 def validate(plan: Plan, machine: Machine | None = None) -> list[Problem]:
-    """Every mistake in the plan; an empty list for a plan that can run.
+    """Every problem of the plan; an empty list if it can run.
 
-    With a machine also whether its devices exist, its carves fit and its replicas have enough to do. Never raises.
+    With a machine, also whether its devices exist, its carves fit and its replicas have work. Never
+    raises.
     """
     return [problem for _, rule in RULES for problem in rule(plan, machine)]
 
 
 def problems_besides(plan: Plan, found: Collection[Problem]) -> list[Problem]:
-    """What the rules find in a plan of which `found` could not be read, without what only follows from that.
+    """What the rules find in a plan of which the parts in `found` could not be read.
 
-    A rule over several parts is asked only if all of them could be read; of a part half read, nothing is called
-    missing, and nothing said about the same field.
+    Consequences of those are left out: a rule over several parts runs only if all of them could be
+    read; in a partly read part nothing is called missing, and nothing said about the same field.
     """
     faulty = {_field(problem) for problem in found}
     parts = {field.partition(".")[0] for field in faulty}
@@ -96,5 +97,5 @@ def problems_besides(plan: Plan, found: Collection[Problem]) -> list[Problem]:
 
 
 def _field(problem: Problem) -> str:
-    """The part and the key that a problem is in, `devices.carve` for all within a carve."""
+    """The part and the key that a problem is in; `devices.carve` for everything inside a carve."""
     return ".".join(re.sub(r"\[\d+\]", "", problem.field).split(".")[:2])

@@ -1,7 +1,7 @@
 """The Plan and its parts as plain, immutable values.
 
-Every part has the defaults of a plan file that leaves it out. Values here may be wrong (a negative batch size can be
-written down): `gpu_studio.plan.validation` says what is wrong with them, all at once.
+Defaults are those of a plan file that leaves a part out. Values may be invalid (a batch size may be
+negative): `gpu_studio.plan.validation` reports what is wrong, all at once.
 """
 
 from __future__ import annotations
@@ -16,17 +16,6 @@ BatchScope = Literal["global", "replica"]
 DataSplit = Literal["random", "stratified", "ordered", "grouped"]
 Options = Mapping[str, Any]
 
-STRATEGIES = (
-    "none",
-    "one_device",
-    "mirrored",
-    "central_storage",
-    "multi_worker",
-    "parameter_server",
-    "tpu",
-    "placed",
-)
-RUNNABLE_STRATEGIES = ("none", "one_device", "mirrored", "central_storage", "placed")
 ALL_REDUCES = ("auto", "nccl", "ring", "hierarchical_copy", "reduction_to_one_device")
 
 
@@ -34,7 +23,8 @@ ALL_REDUCES = ("auto", "nccl", "ring", "hierarchical_copy", "reduction_to_one_de
 class Carve:
     """One physical device cut into slices, each of which TensorFlow sees as a logical device.
 
-    `slices_mib` holds a memory limit for each slice in MiB; on a CPU each is 0, because TensorFlow has no limit there.
+    `slices_mib` is the memory limit of each slice in MiB; on a CPU each is 0, because TensorFlow
+    sets no limit there.
     """
 
     device: str
@@ -42,7 +32,7 @@ class Carve:
 
 
 @dataclass(frozen=True, slots=True)
-class Devices:
+class DeviceSettings:
     """What TensorFlow may see of the machine. `visible` empty means all of it."""
 
     visible: tuple[str, ...] = ()
@@ -54,14 +44,14 @@ class Devices:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Something of Keras' by its name, with the options Keras gives it: a metric, a loss, a schedule."""
+    """Something of Keras' by name, with its options: a metric, a loss, a schedule."""
 
     name: str
     options: Options = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class ModelSettings:
     """The model: exactly one of a built-in `name`, a `.keras` `file`, or a `python` function `file.py:function`."""
 
     name: str | None = None
@@ -72,12 +62,13 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The data: exactly one of a built-in `name`, an `.npz` `file`, an image `folder`, or a `python` function.
+    """The data: exactly one of a built-in `name`, `.npz` `file`, image `folder`, `python` function.
 
-    Fractions are of the samples left for training: `test_fraction` is cut off first and only where the data brings
-    no test split of its own, then `validation_fraction`, likewise. `split` says how: "random"; "stratified", so that
-    each class has its share everywhere; "ordered", the last samples for testing and those before them for validation;
-    or "grouped", where no group is in two splits. The group of each sample is in the array `groups` (None: "groups").
+    Fractions refer to the remaining training samples: `test_fraction` is split off first, and only
+    if the data have no test split of their own, then `validation_fraction`, likewise. `split` says
+    how: "random"; "stratified", so that each class has the same share in every split; "ordered",
+    the last samples for testing and those before them for validation; or "grouped", where no group
+    is in two splits. The array `groups` (None: "groups") has the group of each sample.
     """
 
     name: str | None = None
@@ -102,10 +93,11 @@ class EarlyStopping:
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """When to write checkpoints and how many to keep, the best by `monitor` always besides the last `keep`.
+class CheckpointSettings:
+    """When to write checkpoints and how many to keep.
 
-    `every_epochs` 0 writes none at epoch ends; `every_steps` 0 writes none in mid-epoch.
+    The best by `monitor` is kept besides the last `keep`. `every_epochs` 0 writes none at epoch
+    ends; `every_steps` 0 writes none within an epoch.
     """
 
     every_epochs: int = 1
@@ -131,15 +123,16 @@ class Training:
     mixed_precision: bool = False
     steps_per_call: int = 0
     early_stopping: EarlyStopping | None = None
-    checkpoint: Checkpoint = Checkpoint()
+    checkpoint: CheckpointSettings = CheckpointSettings()
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Which layer runs on which logical device; a tuple of several devices splits the layer's units over them.
+    """Which layer runs on which logical device.
 
-    A batch is cut into `micro_batches`, so that the devices work at the same time. With `recompute` a stage keeps only
-    its inputs for the backward pass and computes the rest again: less memory, more time.
+    A tuple of several devices splits the layer's units over them. A batch is cut into
+    `micro_batches`, so that the devices work at the same time. With `recompute` a stage keeps only
+    its inputs for the backward pass and recomputes the rest: less memory, more time.
     """
 
     micro_batches: int = 1
@@ -149,7 +142,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How the work is spread. `devices` are logical names; empty means all of them."""
+    """How the work is distributed. `devices` are logical names; empty means all of them."""
 
     strategy: str = "none"
     devices: tuple[str, ...] = ()
@@ -160,11 +153,11 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that a run is made from."""
+    """Everything that defines a run."""
 
     name: str = "untitled"
-    devices: Devices = Devices()
-    model: Model = Model()
+    devices: DeviceSettings = DeviceSettings()
+    model: ModelSettings = ModelSettings()
     data: Data = Data()
     training: Training = Training()
     distribution: Distribution = Distribution()

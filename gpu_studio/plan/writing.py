@@ -1,4 +1,4 @@
-"""A plan as the text of a plan file: always the same order, options on one line, no comments."""
+"""Write a plan as a plan file's text: in fixed order, options on one line, without comments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INLINE = frozenset({"options", "loss", "schedule", "layers"})
 
 
 def dumps(plan: Plan) -> str:
-    """The plan as TOML. `loads` gives an equal plan back."""
+    """The plan as TOML, which `loads` converts back to an equal plan."""
     tables = to_tables(plan)
     lines = _lines({key: value for key, value in tables.items() if key not in SECTIONS})
     for section in SECTIONS:
@@ -24,7 +24,10 @@ def dumps(plan: Plan) -> str:
 
 
 def _section(path: str, table: Mapping[str, Any]) -> list[str]:
-    """A section with its subsections. A part with nothing to say, such as a model not chosen yet, is left out."""
+    """A section with its subsections.
+
+    An empty part, such as a model not chosen yet, is left out.
+    """
     nested = {key: value for key, value in table.items() if _is_nested(key, value)}
     lines = _lines({key: value for key, value in table.items() if key not in nested})
     lines = ["", f"[{path}]", *lines] if lines else []
@@ -46,7 +49,7 @@ def _lines(table: Mapping[str, Any]) -> list[str]:
 
 
 def inline(value: Any) -> str:
-    """A value on one line: lists and tables too, which tomli_w would spread over several."""
+    """A value on one line, also lists and tables, which tomli_w would spread over several."""
     if isinstance(value, Mapping):
         pairs = [f"{_key(key)} = {inline(value[key])}" for key in sorted(value, key=_name_first)]
         return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
@@ -56,7 +59,7 @@ def inline(value: Any) -> str:
 
 
 def _name_first(key: str) -> bool:
-    """Sorts the key `name` before all others, which keep their order."""
+    """A sort key that puts `name` first and keeps the order of the other keys."""
     return key != "name"
 
 

@@ -1,1 +1,1 @@
-"""A run on disk: its directory, its events and commands, whether it lives, and how it is started, stopped and kept."""
+"""Runs on disk: read their events and state, and start, stop, resume, queue and keep them."""

@@ -1,4 +1,4 @@
-"""Which folders may be allowed as a whole: none in which files appear that their user never meant to run."""
+"""Which folders may be allowed whole: none where files appear that the user never meant to run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Objection:
 
 
 def objection(folder: Path) -> Objection | None:
-    """What speaks against allowing all Python in and below `folder`; None if nothing does."""
+    """The reason not to allow all Python in and below `folder`; None if there is none."""
     real = folder.resolve()
     if Path.home().resolve().is_relative_to(real):
         return Objection("all files of its user are below it", "Allow files in it, or a folder below it.")

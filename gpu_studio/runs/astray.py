@@ -1,14 +1,13 @@
-"""Trainers that go on although the folder of their run was moved: nobody sees them any more where the run was."""
+"""Find trainers that keep running although their run's folder was moved."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpu_studio.runs import lock
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.failures import kernel
-from gpu_studio.runs.lock import Holder
+from gpu_studio.contract import kernel, lock
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.lock import Holder
 from gpu_studio.runs.open_files import PROCESSES
 
 
@@ -21,11 +20,11 @@ class Astray:
 
 
 def astray(run: RunDirectory, holder: Holder | None) -> Astray | None:
-    """The trainer of `run`, which `holder` was when its folder was last seen, if only the folder has gone.
+    """The trainer of `run`, last known as `holder`, if its folder was moved while it runs.
 
-    None of one whose folder was deleted: such a trainer ends by itself.
+    None if the folder was deleted: such a trainer ends by itself.
     """
-    # Not by the folder: a trainer that is asked to end may make it again, for its last checkpoint.
+    # Not by the folder: a trainer that is stopped may recreate it for its last checkpoint.
     if holder is None or run.lock_file.exists() or not _lives(holder):
         return None
     moved = _where_its_lock_is(holder.pid, run.lock_file.name)
@@ -33,13 +32,13 @@ def astray(run: RunDirectory, holder: Holder | None) -> Astray | None:
 
 
 def _lives(holder: Holder) -> bool:
-    """Whether the process is still the one that signed: a later one that got its number is not meant."""
+    """Whether the process is the one that signed, and not a later one with the same id."""
     same_start = holder.is_here and holder.boot == kernel.boot_id()
     return same_start and holder.started is not None and kernel.started(holder.pid) == holder.started
 
 
 def _where_its_lock_is(pid: int, name: str) -> Path | None:
-    """The lock that the process has open, under the path that it has now; None if it is nowhere any more."""
+    """The present path of the lock that the process has open; None if it was deleted."""
     try:
         links = [_target(entry) for entry in (PROCESSES / str(pid) / "fd").iterdir()]
     except OSError:

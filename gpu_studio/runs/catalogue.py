@@ -1,4 +1,4 @@
-"""All runs of a directory: list, delete with undo."""
+"""The runs of a directory: list them, and delete with undo."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
-from gpu_studio.runs.directory import HIDDEN, RunDirectory
-from gpu_studio.runs.files import make_private_directory
-from gpu_studio.runs.numbers import Numbers, number_all
+from gpu_studio.contract.directory import HIDDEN, RunDirectory
+from gpu_studio.contract.files import make_private_directory
+from gpu_studio.runs.naming import Numbers, number_all
 from gpu_studio.runs.reading import summary_cache
 from gpu_studio.runs.reading.summary import Skimmer, Summary, created_at, unreadable
 from gpu_studio.runs.reading.summary_cache import Known, Version
 from gpu_studio.runs.state import is_live
 
 TRASH = ".trash"
-# An undo offered by another window shall still find what it deleted.
+# An undo offered by another window must still find what that one deleted.
 _KEPT_IN_TRASH = 3600.0
 _Age = tuple[float, int, str]
 
@@ -29,13 +29,13 @@ class UnknownRunError(Exception):
 
 
 class LiveRunError(Exception):
-    """What was asked for cannot be done to a run that is still training."""
+    """The action is impossible for a run that is still training."""
 
 
 class Catalogue:
-    """The runs of one directory, newest first. Asking again reads only what is new.
+    """The runs of one directory, newest first. Listing them again reads only what is new.
 
-    What is known of runs that have ended is kept for the next program that asks.
+    Summaries of ended runs are cached for the next program.
     """
 
     def __init__(self, runs: Path) -> None:
@@ -60,7 +60,7 @@ class Catalogue:
         return found
 
     def _directories(self) -> list[RunDirectory]:
-        """Every run, newest first; of those known already nothing is asked."""
+        """Every run, newest first, without touching those known already."""
         before, self._found = self._found, {}
         for name in _names(self.runs):
             found = before.get(name) or _aged(RunDirectory(self.runs / name))
@@ -96,7 +96,7 @@ def directories(runs: Path) -> list[RunDirectory]:
 
 
 def numbered(runs: Path) -> tuple[list[RunDirectory], Numbers]:
-    """Return every run under `runs`, newest first, and the numbers by which they are told apart."""
+    """Return every run under `runs`, newest first, and the runs' numbers."""
     found = directories(runs)
     return found, number_all(runs, reversed(found))
 
@@ -107,22 +107,22 @@ def is_run(run: RunDirectory) -> bool:
 
 
 def delete(run: RunDirectory) -> Path:
-    """Move `run` to the trash of its directory, from which `restore` takes it back; return where it lies.
+    """Move `run` to the trash of its directory, from which `restore` recovers it.
 
-    Raises LiveRunError if it is still training, OSError if it cannot be moved.
+    Return its new path. Raises LiveRunError if it is still training, OSError if it cannot be moved.
     """
     if is_live(run):
         raise LiveRunError(f"{run.id} is still training: stop it first, with: gpu-studio runs stop {run.id}")
     trash = _own_trash(run.path.parent)
     make_private_directory(trash)
-    os.utime(run.path)  # `purge` goes by when it was deleted
+    os.utime(run.path)  # `purge` goes by the time of deletion
     return run.path.rename(trash / run.id)
 
 
 def restore(runs: Path, name: str) -> RunDirectory:
-    """Take the run with the id `name` back out of the trash. Raises UnknownRunError if it is not there.
+    """Move the run with the id `name` out of the trash. Raises UnknownRunError if it is not there.
 
-    Nothing else is taken for a name: neither a path, nor a trash that is a link to elsewhere.
+    A path is not accepted as a name, nor a trash that is a link to elsewhere.
     """
     try:
         if name not in _names(_own_trash(runs)):
@@ -133,9 +133,9 @@ def restore(runs: Path, name: str) -> RunDirectory:
 
 
 def purge(runs: Path, older_than: float = _KEPT_IN_TRASH) -> list[str]:
-    """Remove for good the runs deleted more than `older_than` seconds ago; return their ids.
+    """Permanently remove the runs deleted more than `older_than` seconds ago; return their ids.
 
-    With them goes what was prepared as long ago by somebody who was killed before a run came of it.
+    Also removes equally old prepared runs whose launcher was killed before they started.
     """
     trash = _own_trash(runs)
     end = time.time() - older_than
@@ -151,7 +151,7 @@ def _numbered(summary: Summary, number: int) -> Summary:
 
 
 def _own_trash(runs: Path) -> Path:
-    """The trash of this folder. Raises OSError if somebody has put a link to another folder in its place."""
+    """The trash of this folder. Raises OSError if it has been replaced by a link."""
     trash = runs / TRASH
     if trash.is_symlink():
         raise NotADirectoryError(errno.ENOTDIR, "this is a link, which is not followed: remove it", str(trash))
@@ -167,7 +167,10 @@ def _names(runs: Path) -> list[str]:
 
 
 def _aged(run: RunDirectory) -> tuple[_Age, RunDirectory] | None:
-    """A run with what sorts it by age; ids count whole seconds only, and the plan is written once, at the start."""
+    """A run with its sort key by age.
+
+    Ids have whole seconds only, and the plan is written once at the start.
+    """
     try:
         written = _written(run.plan_file)
         if written is None and not run.events_file.exists():

@@ -1,4 +1,4 @@
-"""Which run a person means: by its number, its id or a part of that, or the path of its folder."""
+"""Find the run that a person means: by its number, its id or a part of it, or its folder's path."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
+from gpu_studio.common.user_paths import expanded
+from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs.catalogue import TRASH, UnknownRunError, is_run, numbered
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.numbers import Numbers, numbers_in
-from gpu_studio.user_paths import expanded
+from gpu_studio.runs.naming import Numbers, numbers_in
 
 LATEST: Final = "latest"
 _NUMBER: Final = re.compile(r"(#?)([1-9][0-9]*)")
@@ -45,14 +45,14 @@ def find(runs: Path, text: str, *, elsewhere: bool = False) -> RunDirectory:
 
 
 def deleted(runs: Path, text: str) -> str:
-    """The id of a run in the trash of `runs` that `text` means: by its number, or as it stands."""
+    """The id of the run in the trash of `runs` that `text` means: by number, or by its exact id."""
     match = _NUMBER.fullmatch(text)
     numbers = numbers_in(runs).items() if match else ()
     return next((name for name, number in numbers if match and number == int(match[2])), text)
 
 
 def _path(text: str) -> Path | None:
-    """The path that is meant, if a path is: as the shell completes it, with a slash at its end."""
+    """The path in `text`, if it is one: as completed by the shell, with a trailing slash."""
     if os.sep not in text and text not in (".", "..") and not text.startswith("~"):
         return None
     path = expanded(text).absolute()
@@ -75,7 +75,7 @@ def _at(runs: Path, path: Path, *, elsewhere: bool) -> RunDirectory:
 
 
 def _numbered(runs: Path, text: str, numbers: Numbers, known: Sequence[str]) -> str | None:
-    """The id of the run with this number; None if `text` is no number that was ever given."""
+    """The id of the run with this number; None if `text` is not a number that was ever given."""
     match = _NUMBER.fullmatch(text)
     if match is None:
         return None
@@ -84,7 +84,7 @@ def _numbered(runs: Path, text: str, numbers: Numbers, known: Sequence[str]) -> 
     if name in known:
         return name
     if name is not None:
-        # A part of another id must not be taken for it.
+        # It must not match as a part of another id.
         back = f" Take it back with: gpu-studio runs restore {name}" if (runs / TRASH / name).is_dir() else ""
         raise UnknownRunError(f"Run #{wanted}, {name}, is not in {runs} any more.{back}")
     if match[1]:

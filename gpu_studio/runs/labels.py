@@ -1,17 +1,17 @@
-"""What a person wrote on a run: a name, tags to find it by, and a note, in a file of their own beside the plan."""
+"""A run's labels, written by a person: a name, tags and a note, in a file beside the plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
-from gpu_studio.regular_files import read_regular
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.files import write_private
+from gpu_studio.common.regular_files import read_regular
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.files import write_private
 
 FILE = "labels.json"
 LONGEST_NAME = 120
@@ -22,9 +22,9 @@ _LONGEST_FILE = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The tags of a run, in the order in which they were given, its note, and a name where it was given one.
+    """The tags of a run, in the order in which they were given, its note, and any given name.
 
-    `problem` says in a sentence why a file that is there could not be read; it is empty where all is well.
+    `problem` says in a sentence why an existing file could not be read; it is empty otherwise.
     """
 
     tags: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Labels:
     name: str = ""
 
     def __bool__(self) -> bool:
-        """Whether a person wrote anything."""
+        """Whether there are any labels."""
         return bool(self.tags or self.note or self.name)
 
 
@@ -47,12 +47,15 @@ class _File(msgspec.Struct, frozen=True):
 
 
 def labels_file(run: RunDirectory) -> Path:
-    """Where the labels of `run` stand."""
+    """The file with the labels of `run`."""
     return run.path / FILE
 
 
 def read_labels(run: RunDirectory) -> Labels:
-    """Return what was written on `run`: nothing if the file is not there, or cannot be read, which `problem` says."""
+    """Return the labels of `run`.
+
+    None if the file is missing or unreadable, as `problem` then says.
+    """
     path = labels_file(run)
     try:
         return _decoded(read_regular(path, _LONGEST_FILE))
@@ -66,10 +69,10 @@ def read_labels(run: RunDirectory) -> Labels:
 
 
 def write_labels(run: RunDirectory, labels: Labels) -> None:
-    """Write on `run`, in place of what was there; where nothing is left the file goes.
+    """Replace the labels of `run`; without any, the file is removed.
 
-    Raises OSError if the folder is not there or cannot be written, ValueError if the note is longer than 20 000
-    characters.
+    Raises OSError if the folder is missing or not writable, ValueError if the note is longer than
+    20 000 characters.
     """
     if len(labels.note) > LONGEST_NOTE:
         raise ValueError(f"A note has at most {LONGEST_NOTE} characters, and this one has {len(labels.note)}.")
@@ -78,12 +81,12 @@ def write_labels(run: RunDirectory, labels: Labels) -> None:
         path.unlink(missing_ok=True)
         return
     file = _File(tags=list(tidy_tags(labels.tags)), note=labels.note, name=tidy_name(labels.name))
-    # A lone surrogate, as from a broken clipboard, has no place in UTF-8.
+    # A lone surrogate, as from a broken clipboard, cannot be encoded in UTF-8.
     write_private(path, msgspec.json.format(_encoded(file), indent=2) + b"\n")
 
 
 def tidy_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return each tag once, as one word of at most 40 letters; of two that differ only in case the first."""
+    """Return each tag once, as one word of at most 40 letters; case differences do not count."""
     words = ("-".join(tag.split())[:LONGEST_TAG] for tag in tags)
     found: dict[str, str] = {}
     for word in words:
@@ -93,12 +96,12 @@ def tidy_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def tidy_name(text: str) -> str:
-    """Return a name on one line, without room around it, of at most 120 letters."""
+    """Return a name on one line, without surrounding spaces, of at most 120 letters."""
     return " ".join(text.split())[:LONGEST_NAME].strip()
 
 
 def split_tags(text: str) -> tuple[str, ...]:
-    """Return the tags in a line that a person typed, with commas between them."""
+    """Split a line of tags separated by commas."""
     return tidy_tags(text.split(","))
 
 
@@ -114,3 +117,76 @@ def _encoded(file: _File) -> bytes:
 
 def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
+
+
+Change = Callable[[Labels], Labels]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The result of a change: the labels `before` of each changed run, and `why_not` the others."""
+
+    before: dict[RunDirectory, Labels]
+    why_not: str = ""
+
+    def undo(self) -> Changed:
+        """Restore the labels from before."""
+        return _write(self.before)
+
+
+def change_labels(runs: Iterable[RunDirectory], change: Change) -> Changed:
+    """Change the labels of each run as they are on disk now; unchanged ones are not written."""
+    return _write({run: new for run in runs if (new := change(old := read_labels(run))) != old})
+
+
+def with_tags(tags: Sequence[str], shared: Sequence[str]) -> Change:
+    """Replace the tags that all the runs shared, and keep each run's other tags."""
+    gone = {tag.casefold() for tag in shared} - {tag.casefold() for tag in tags}
+    return lambda labels: replace(
+        labels, tags=tidy_tags([*(tag for tag in labels.tags if tag.casefold() not in gone), *tags]), problem=""
+    )
+
+
+def with_note(note: str) -> Change:
+    """Replace the note."""
+    return lambda labels: replace(labels, note=note, problem="")
+
+
+def with_name(name: str) -> Change:
+    """Replace the name; an empty one restores the plan's."""
+    return lambda labels: replace(labels, name=tidy_name(name), problem="")
+
+
+def shared_tags(several: Sequence[Labels]) -> tuple[str, ...]:
+    """The tags common to all of them, in the order of the first."""
+    if not several:
+        return ()
+    return tuple(tag for tag in several[0].tags if all(tag in labels.tags for labels in several))
+
+
+def shared_note(several: Sequence[Labels]) -> str | None:
+    """The note that all of them have; None if they differ."""
+    notes = {labels.note for labels in several}
+    return notes.pop() if len(notes) == 1 else None
+
+
+def _write(wanted: dict[RunDirectory, Labels]) -> Changed:
+    before: dict[RunDirectory, Labels] = {}
+    failed: list[str] = []
+    for run, labels in wanted.items():
+        old = read_labels(run)
+        try:
+            write_labels(run, labels)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            failed.append(f"{run.id}: {why or error}")
+        else:
+            before[run] = old
+    return Changed(before, _sentence(failed))
+
+
+def _sentence(failed: Sequence[str]) -> str:
+    if not failed:
+        return ""
+    more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+    return f"This could not be written on {failed[0]}{more}. Look whether the folder is there and may be written."

@@ -1,4 +1,4 @@
-"""Start a run: a trainer process of its own, which lives on when whoever started it is gone."""
+"""Start a run: a detached trainer process, which outlives the one that started it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_studio import plan as plans
-from gpu_studio.own_processes import module_command, module_environment
+from gpu_studio.common.own_processes import module_command, module_environment
+from gpu_studio.common.regular_files import open_regular
+from gpu_studio.contract import lock
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.inheritance import Resume, pass_on
+from gpu_studio.plan.relocation import with_absolute_files
 from gpu_studio.plan.rules.device_rules import allocator
-from gpu_studio.regular_files import open_regular
-from gpu_studio.runs import lock
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.inheritance import Resume, bequeath
 from gpu_studio.runs.queueing.queue_entry import note_in
-from gpu_studio.runs.relocation import with_absolute_files
 from gpu_studio.runs.sources import file_problems
 
 TRAINER_VARIABLE = "GPU_STUDIO_TRAINER"
@@ -29,15 +29,16 @@ _PRIVATE_UMASK = 0o077
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A run that was started, and its trainer process."""
+    """A started run, and its trainer process."""
 
     directory: RunDirectory
     process: subprocess.Popen[bytes]
 
     def poll(self) -> int | None:
-        """Return the trainer's exit code, negative for a signal; None while it lives.
+        """Return the trainer's exit code, negative for a signal; None while it is alive.
 
-        Ask now and then as long as this process lives: only then does the system forget a trainer that has ended.
+        Call it from time to time while this process lives: otherwise an ended trainer remains as a
+        zombie.
         """
         return self.process.poll()
 
@@ -56,13 +57,13 @@ def launch(
 ) -> Launched:
     """Start `plan` as a new run under `runs`, detached, and return at once.
 
-    `base` is the directory that relative files in the plan refer to, the current one by default; the plan of the
-    run names them absolutely. `trainer` is the command line to which the run directory is appended, by default the
-    trainer of this package under `python`. `queued_as` is the entry of the queue that it was. `environment` is added
-    to this process's own.
+    `base` is the directory that relative files in the plan refer to, the current one by default;
+    the run's plan names them absolutely. `trainer` is the command line to which the run directory
+    is appended, by default this package's trainer under `python`. `queued_as` is the queue entry
+    that it comes from. `environment` is added to this process's own.
 
-    Raises PlanError if the plan is not valid (on `machine`, if one is given), with nothing written; OSError if the
-    directory cannot be written or the process not started, with nothing left behind.
+    Raises PlanError if the plan is not valid (on `machine`, if one is given), with nothing written;
+    OSError if the directory cannot be written or the process not started, with nothing left behind.
     """
     folder = (base or Path.cwd()).absolute()
     plan = with_absolute_files(plan, folder)
@@ -83,16 +84,16 @@ def launch(
 
 
 def _fill(directory: RunDirectory, plan: plans.Plan, resume: Resume | None, queued_as: str) -> None:
-    """Write what a run has before its trainer is started."""
+    """Write the files that a run has before its trainer starts."""
     plans.save(plan, directory.plan_file)
     if resume:
-        bequeath(resume, directory)
+        pass_on(resume, directory)
     if queued_as:
         note_in(directory, queued_as)
 
 
 def _give_number(runs: Path) -> None:
-    """Number the runs that have no number yet, the new one last. Without a number it is a run all the same."""
+    """Number the runs without a number, the new one last. A failure does not prevent the run."""
     # Imported when it is first needed: the window's start waits for this module.
     from gpu_studio.runs.catalogue import numbered
 
@@ -101,25 +102,25 @@ def _give_number(runs: Path) -> None:
 
 
 def problems_of(plan: plans.Plan, folder: Path, machine: plans.Machine | None = None) -> list[plans.Problem]:
-    """Everything that keeps `plan` from being run: its values, on `machine` if one is given, and its files.
+    """Every problem that prevents `plan` from running: values, files, and the `machine` if given.
 
-    A relative file is looked for in `folder`.
+    Relative files are taken from `folder`.
     """
     return [*plans.validate(plan, machine), *allocator(plan, os.environ), *file_problems(plan, folder)]
 
 
 def trainer_command(python: str = sys.executable) -> list[str]:
-    """Return the command line of the trainer, but for the run directory.
+    """Return the command line of the trainer, without the run directory.
 
-    It is `$GPU_STUDIO_TRAINER` if that is set (`numactl -N 0 python -m gpu_studio.trainer`), else this package's under
-    `python`.
+    It is `$GPU_STUDIO_TRAINER` if that is set (`numactl -N 0 python -m gpu_studio.trainer`), else
+    this package's under `python`.
     """
     own = shlex.split(os.environ.get(TRAINER_VARIABLE, ""))
     return own or module_command("gpu_studio.trainer", python)
 
 
 def trainer_environment(added: Mapping[str, str]) -> dict[str, str]:
-    """Return this process's environment with what every trainer gets, and `added`."""
+    """Return this process's environment with the variables that every trainer gets, and `added`."""
     return module_environment({"PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1", **added})
 
 

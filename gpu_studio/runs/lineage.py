@@ -1,4 +1,4 @@
-"""The runs that a run was resumed from, read as one training from its first step."""
+"""Read the runs that a run was resumed from as one training, from its first step."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import AnyEvent, Epoch, LearningRate, Steps, decode
-from gpu_studio.runs.inheritance import resumed_from
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import AnyEvent, Epoch, LearningRate, Steps, decode
+from gpu_studio.contract.inheritance import resumed_from
+from gpu_studio.contract.lines import LineTail
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.reading.lines import LineTail
 from gpu_studio.runs.state import is_live
 
 
 def read_history(run: RunDirectory, runs: Path | None = None) -> History:
-    """Return everything known of `run` now, its state concluded, with what it inherited from runs that are still there.
+    """Return all that is known of `run`, with its present state and what it inherited.
 
-    `runs` is where those are looked for, by default beside `run`.
+    `runs` is where its ancestors are looked for, by default beside `run`.
     """
     history = History()
     history.inherit_all(inherited_events(run, runs))
-    # Asked before the events are read: a trainer that ends in between has told so in them.
+    # Checked before the events are read: a trainer that ends in between has then written so.
     live = is_live(run)
     history.apply_all(events_of(run))
     if not live:
@@ -39,7 +39,7 @@ def events_of(run: RunDirectory) -> Iterator[AnyEvent]:
 
 
 def inherited_events(run: RunDirectory, runs: Path | None = None) -> Iterator[AnyEvent]:
-    """Yield what the ancestors of `run` trained up to the steps at which they were resumed: for `History.inherit`."""
+    """Yield what the ancestors of `run` trained before it resumed: for `History.inherit`."""
     folder = runs or run.path.parent
     for ancestor, end in reversed(_ancestors(run, folder)):
         for event in events_of(ancestor):
@@ -49,9 +49,9 @@ def inherited_events(run: RunDirectory, runs: Path | None = None) -> Iterator[An
 
 
 def in_training_time(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
-    """Yield the same events; the time of each is the seconds that had been trained by then.
+    """Yield the same events, each with the seconds trained by then as its time.
 
-    So runs that were resumed days later follow one another at once.
+    So runs that were resumed days later follow each other directly.
     """
     seconds = 0.0
     for event in events:
@@ -61,15 +61,15 @@ def in_training_time(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
 
 
 def ancestors(run: RunDirectory, runs: Path | None = None) -> list[tuple[RunDirectory, int]]:
-    """Return the runs that `run` goes on from and that are still there, nearest first.
+    """Return the existing ancestors of `run`, nearest first, with the number of their steps used.
 
-    With each comes the number of its steps that `run` stands on. `runs` is as in `read_history`.
+    `runs` is as in `read_history`.
     """
     return _ancestors(run, runs or run.path.parent)
 
 
 def _ancestors(run: RunDirectory, runs: Path) -> list[tuple[RunDirectory, int]]:
-    """Return the ancestors still there, nearest first, each with the number of its steps that `run` stands on."""
+    """Return the existing ancestors, nearest first, each with the number of its steps used."""
     found: list[tuple[RunDirectory, int]] = []
     seen = {run.id}
     end: int | None = None
@@ -84,7 +84,7 @@ def _ancestors(run: RunDirectory, runs: Path) -> list[tuple[RunDirectory, int]]:
 
 
 def _until(event: AnyEvent, end: int) -> AnyEvent | None:
-    """Return what of `event` belongs to the first `end` steps; None if nothing does."""
+    """Return the part of `event` within the first `end` steps; None if there is none."""
     match event:
         case Steps():
             return _cut(event, end - event.first_step)

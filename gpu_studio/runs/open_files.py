@@ -25,7 +25,7 @@ def has_open(pid: int, path: Path) -> bool:
 
 
 def who_has_open(path: Path) -> list[int]:
-    """The processes that have the file at `path` open, but for this one; those of other users are not seen."""
+    """The other processes that have the file at `path` open; other users' are not visible."""
     return [pid for pid in psutil.pids() if pid != os.getpid() and _may_have_open(pid, path)]
 
 
@@ -44,7 +44,7 @@ def _is(entry: os.DirEntry[str], wanted: os.stat_result) -> bool:
 
 
 def _has_open_elsewhere(pid: int, wanted: os.stat_result) -> bool:
-    """As where there is no /proc, on macOS."""
+    """For systems without /proc, such as macOS."""
     try:
         return any(os.path.samestat(Path(file.path).stat(), wanted) for file in psutil.Process(pid).open_files())
     except psutil.AccessDenied:

@@ -1,4 +1,4 @@
-"""Where runs are kept."""
+"""The directory where runs are kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
-from gpu_studio.user_paths import expanded
+from gpu_studio.common.user_paths import expanded
 
 ENVIRONMENT = "GPU_STUDIO_RUNS_DIR"
 
@@ -25,16 +25,17 @@ def runs_dir(override: Path | str | None = None) -> Path:
 
 
 def open_to_others(runs: Path) -> str:
-    """What is wrong if others may write where runs are kept, and what to do, in words; empty if only their owner may.
+    """A warning, with advice, if others may write to the runs directory.
 
-    Whoever may write there can have one run taken for another, and put what is no run among them.
+    Empty if only its owner may. Anyone who can write there can substitute one run for another, or
+    add things that are not runs.
     """
     try:
         status = runs.stat()
     except OSError:
         return ""
     if not stat.S_ISDIR(status.st_mode):
-        return ""  # no runs are kept there: whoever tries says so
+        return ""  # runs cannot be kept there: the code that tries reports it
     if status.st_mode & stat.S_IWOTH:
         mend = f"chmod o-w {shlex.quote(str(runs))}"
         return f"Every user of this computer can change the runs in {runs}. Allow that no more, with: {mend}"

@@ -1,24 +1,124 @@
-"""Go on with a run from one of its checkpoints: as a new run, with its own plan and its own directory."""
+"""Resume a run from one of its checkpoints, as a new run with its own plan and directory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from gpu_studio import plan as plans
-from gpu_studio.runs.checkpoints import SavedCheckpoint, checkpoints
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.inheritance import Resume
+from gpu_studio.contract.checkpoints import SavedCheckpoint, checkpoints
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import Model, decode
+from gpu_studio.contract.inheritance import Resume
+from gpu_studio.contract.lines import LineTail
+from gpu_studio.plan import Machine, Plan, Problem, replica_count
+from gpu_studio.plan.difference import Difference, differences
+from gpu_studio.plan.relocation import with_absolute_files
+from gpu_studio.plan.strategies import placement_of
 from gpu_studio.runs.launch import Launched, launch
-from gpu_studio.runs.relocation import with_absolute_files
-from gpu_studio.runs.resumption import problems_of
 from gpu_studio.runs.state import is_live
+
+KEPT: dict[str, str] = {
+    "model": "the checkpoint holds the weights of the run's own model",
+    "data": "the checkpoint stands in the middle of the run's own data",
+    "training.optimizer": "the checkpoint holds the state of the run's own optimizer",
+    "training.options": "the checkpoint holds the state of the run's own optimizer",
+    "training.mixed_precision": "the checkpoint holds the state of an optimizer with or without loss scaling",
+    "training.loss": "its curve would go on as another's",
+    "training.metrics": "the checkpoint holds what they have counted so far",
+    "training.seed": "it decides which samples are validation, and in which order the others come",
+}
+"""Fields of a plan that a run is gone on with, and why each stays as it is. All others may change."""
+
+_BATCH = ("training.batch_size", "training.batch_scope")
+
+
+def problems_of(resume: Resume, before: Plan, after: Plan, machine: Machine | None) -> list[Problem]:
+    """Every problem that prevents the run of the plan `before` from resuming as `after`, by field.
+
+    The global batch must not change: it is read from the run, else computed for `machine`.
+    """
+    changed = {each.field: each for each in differences(before, after)}
+    kept = [_kept(each, why) for each in changed.values() if (why := _why_kept(each.field))]
+    return [*kept, *_batch_problems(resume.run, before, after, machine), *_epoch_problems(resume, after)]
+
+
+def other_draws(before: Plan, after: Plan, machine: Machine) -> str:
+    """The warning if resuming makes random layers draw other numbers.
+
+    `before` is the run's plan and `after` the new one. They draw for each part of a batch: each
+    replica's, or each micro-batch of a placed model. Empty if the number of parts stays the same.
+    """
+    was, now = _parts(before, machine), _parts(after, machine)
+    if was == now:
+        return ""
+    return (
+        f"A batch comes in {now} part{'s' if now > 1 else ''} now, not in {was}: dropout and other random layers draw "
+        "other numbers from here on. A model without such layers trains to the same losses."
+    )
+
+
+def _parts(plan: Plan, machine: Machine) -> int:
+    placed = placement_of(plan)
+    return placed.micro_batches if placed else max(1, replica_count(plan, machine))
+
+
+def trained_batch(run: RunDirectory) -> int | None:
+    """The global batch with which `run` was trained, in samples; None if it did not report one."""
+    tail = LineTail(run.events_file)
+    for line in tail.read_all():
+        if isinstance(event := decode(line), Model):
+            return event.global_batch
+    return None
+
+
+def global_batch(plan: Plan, machine: Machine | None) -> int | None:
+    """The samples of one step over all replicas; None if that depends on an unknown machine."""
+    size = plan.training.batch_size
+    if plan.training.batch_scope == "global":
+        return size
+    return None if machine is None else size * max(1, replica_count(plan, machine))
+
+
+def _why_kept(field: str) -> str:
+    return next((why for kept, why in KEPT.items() if field == kept or field.startswith((f"{kept}.", f"{kept}["))), "")
+
+
+def _kept(changed: Difference, why: str) -> Problem:
+    back = f"set it back to {changed.before}" if changed.before is not None else "take it out again"
+    now = changed.after if changed.after is not None else "left out"
+    return Problem(changed.field, f"{now} now", f"{back}, because a resumed run keeps it: {why}")
+
+
+def _batch_problems(run: RunDirectory, before: Plan, after: Plan, machine: Machine | None) -> Iterator[Problem]:
+    if all(_same_batch(before, after)) and after.training.batch_scope == "global":
+        return
+    was, now = trained_batch(run) or global_batch(before, machine), global_batch(after, machine)
+    if was is None or now is None or was == now:
+        return
+    scope = after.training.batch_scope
+    keep = f"set it to {was}" if scope == "global" else f"set training.batch_scope to global and this to {was}"
+    received = f"{after.training.batch_size} {'in all' if scope == 'global' else 'a replica'}, {now:,} samples a step"
+    yield Problem(_BATCH[0], received, f"{keep}: the run was trained with {was:,}, and its steps go on being counted")
+
+
+def _same_batch(before: Plan, after: Plan) -> Iterator[bool]:
+    yield before.training.batch_size == after.training.batch_size
+    yield before.training.batch_scope == after.training.batch_scope
+
+
+def _epoch_problems(resume: Resume, after: Plan) -> Iterator[Problem]:
+    done, epochs = resume.checkpoint.epoch, after.training.epochs
+    if done >= epochs:
+        name = resume.checkpoint.name
+        advice = f"{name} has already been trained for {done:,} of {epochs:,} epochs: ask for {done + 1} or more"
+        yield Problem("training.epochs", str(epochs), advice)
 
 
 class ResumeError(Exception):
-    """Why a run cannot be gone on with, and what to do, in words."""
+    """Why a run cannot be resumed, and what to do, in words."""
 
 
 def resume(
@@ -32,11 +132,12 @@ def resume(
     machine: plans.Machine | None = None,
     **options: Any,
 ) -> Launched:
-    """Start a new run under `runs` (by default beside `run`) that goes on where a checkpoint of `run` stands.
+    """Start a new run under `runs` (by default beside `run`) from a checkpoint of `run`.
 
-    `checkpoint` is as in `choose`. `plan` is what to go on with, by default the run's own; its relative files are
-    looked for in `base`. `settings` change it (`training.epochs=4`); `options` are those of `launch`. Raises
-    ResumeError, OSError, and PlanError also for what a resumed run must keep, with nothing left behind.
+    `checkpoint` is as in `choose`. `plan` is the one to use, by default the run's own; its relative
+    files are taken from `base`. `settings` change it (`training.epochs=4`); `options` are those of
+    `launch`. Raises ResumeError, OSError, and PlanError also for what a resumed run must keep, with
+    nothing left behind.
     """
     chosen = choose(run, checkpoint)
     folder = base or Path.cwd()
@@ -49,9 +150,9 @@ def resume(
 
 
 def choose(run: RunDirectory, name: str | None = None) -> Resume:
-    """Choose a complete checkpoint of `run`: the newest, or `best` (the newest that was best), or the one called so.
+    """Choose a complete checkpoint of `run`: the newest, `best` (the newest best one), or by name.
 
-    Raises ResumeError if the run still lives, or has no such checkpoint.
+    Raises ResumeError if the run is still alive, or has no such checkpoint.
     """
     if is_live(run):
         raise ResumeError(f"{run.id} is still training: stop it first, with: gpu-studio runs stop {run.id}")
@@ -64,7 +165,7 @@ def choose(run: RunDirectory, name: str | None = None) -> Resume:
 def named(saved: list[SavedCheckpoint], name: str, run: RunDirectory) -> SavedCheckpoint:
     """The one of `saved` that `name` means, as in `choose`. Raises ResumeError if there is none."""
     if name == "best":
-        # Where no checkpoint was ever the best (nothing was monitored), the newest is as good as any.
+        # If no checkpoint was ever the best (nothing was monitored), the newest will do.
         return next((one for one in reversed(saved) if one.best), saved[-1])
     by_name = {one.name: one for one in saved}
     if name not in by_name:

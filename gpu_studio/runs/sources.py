@@ -1,7 +1,7 @@
-"""The files and folders that a plan names, looked at before a run is made from it: there, whole, allowed, no pickles.
+"""Check the files and folders that a plan names: present, complete, allowed, without pickles.
 
-Only names and headers are read, and Python files as text. Whether the arrays suit each other, and the model the data,
-and whether every image of a folder can be read, the trainer says.
+Only names and headers are read, and Python files as text. The trainer checks whether the arrays
+match each other, and the model the data, and whether every image of a folder can be read.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from gpu_studio.image_folders import ImageFolderError, layout_of
+from gpu_studio.contract.code_reading import read_as_text
+from gpu_studio.contract.consent import Standing, allowances, read_code, standing
+from gpu_studio.contract.nearest_file import hint
+from gpu_studio.contract.own_modules import code_files, modules_beside
 from gpu_studio.plan import Plan, Problem
+from gpu_studio.plan.image_folders import ImageFolderError, layout_of
 from gpu_studio.plan.references import reference
-from gpu_studio.runs.code_reading import read_as_text
-from gpu_studio.runs.consent import Standing, allowances, read_code, standing
-from gpu_studio.runs.failures.nearest_file import hint
-from gpu_studio.runs.own_modules import code_files, modules_beside
-from gpu_studio.runs.relocation import absolute
+from gpu_studio.plan.relocation import absolute
 
 _Check = Callable[[zipfile.ZipFile], str]
 _KERAS_PARTS = {"config.json", "model.weights.h5"}
@@ -28,14 +28,17 @@ _KERAS_PARTS = {"config.json", "model.weights.h5"}
 
 @dataclass(frozen=True, slots=True)
 class ConsentProblem(Problem):
-    """A Python file at `path` that nobody has allowed as it is: the one problem that its user's word mends."""
+    """A Python file at `path` that is not allowed as it is: the one problem that consent solves."""
 
     path: Path
     standing: Standing
 
 
 def file_problems(plan: Plan, folder: Path) -> list[Problem]:
-    """What is wrong with the files and folders that `plan` names; a relative one is looked for in `folder`."""
+    """Problems with the files and folders that `plan` names.
+
+    Relative ones are taken from `folder`.
+    """
     return [
         *_problems("model.file", plan.model.file, folder, ".keras", _lacks_keras_parts),
         *_problems("data.file", plan.data.file, folder, ".npz", _holds_pickles),
@@ -46,7 +49,7 @@ def file_problems(plan: Plan, folder: Path) -> list[Problem]:
 
 
 def consent_needed(plan: Plan, folder: Path) -> list[tuple[Path, Standing]]:
-    """The Python files that `plan` runs and its user has not allowed as they are now; unreadable ones left out."""
+    """The readable Python files that `plan` runs and that are not allowed as they are."""
     return _not_allowed(code_files(plan, folder))
 
 
@@ -154,7 +157,7 @@ def _holds_pickles(archive: zipfile.ZipFile) -> str:
 
 def _dtype(file: IO[bytes]) -> Any:
     """The type of an `.npy` file's elements, from its header. Raises ValueError for what is none."""
-    # Imported only for such a file: the window's start waits for this module.
+    # Imported on first use: the window's start waits for this module.
     import numpy as np
 
     version = np.lib.format.read_magic(file)

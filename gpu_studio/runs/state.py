@@ -1,27 +1,30 @@
-"""Which state a run is in, including the one that only a reader can conclude."""
+"""The state of a run, including `lost`, which only a reader can conclude."""
 
 from __future__ import annotations
 
-from gpu_studio.regular_files import NotRegularError
-from gpu_studio.runs import lock
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import ENDED, TERMINAL, Failed, Finished, State, decode
-from gpu_studio.runs.files import last_lines
+from pathlib import Path
 
-# A failure brings its traceback; more than this no terminal event holds.
+from gpu_studio.common.regular_files import NotRegularError
+from gpu_studio.contract import lock
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import ENDED, TERMINAL, Failed, Finished, State, decode
+from gpu_studio.contract.files import last_lines
+
+# A failure includes its traceback; no terminal event is longer than this.
 _LAST_BYTES = 1024 * 1024
 
 
 def is_live(run: RunDirectory) -> bool:
-    """Say whether the trainer of `run` lives: its lock is held."""
+    """Say whether the trainer of `run` is alive: its lock is held."""
     return lock.held(run.lock_file)
 
 
 def state_of(run: RunDirectory, last_known: State = "starting") -> State:
-    """Return the state of `run`, given the last that its events told.
+    """Return the state of `run`, given the last one in its events.
 
-    `lost` if nobody holds the lock and there is no terminal event. The lock is asked first and the end of the file
-    read after it, so a trainer that says its last word and goes between two looks is not taken for lost.
+    `lost` if nobody holds the lock and there is no terminal event. The lock is checked before the
+    end of the file is read, so that a trainer that writes its final event and exits in between does
+    not count as lost.
     """
     if last_known in ENDED and last_known != "lost":
         return last_known
@@ -37,7 +40,7 @@ def terminal_state(run: RunDirectory) -> State | None:
 
 
 def terminal_event(run: RunDirectory) -> Finished | Failed | None:
-    """Return the trainer's last word; None if it has not said one."""
+    """Return the trainer's final event; None if there is none."""
     for line in reversed(_last_lines(run)):
         event = decode(line)
         if isinstance(event, TERMINAL):
@@ -49,4 +52,18 @@ def _last_lines(run: RunDirectory) -> list[bytes]:
     try:
         return last_lines(run.events_file, _LAST_BYTES)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotRegularError, PermissionError):
-        return []  # nothing that a trainer could have said, or nothing that this user may know
+        return []  # not written by a trainer, or not readable by this user
+
+
+def live_run(runs: Path) -> RunDirectory | None:
+    """The newest run whose trainer is alive; None if there is none."""
+    return next(iter(live_runs(runs)), None)
+
+
+def live_runs(runs: Path) -> list[RunDirectory]:
+    """Every run whose trainer is alive, the newest first.
+
+    Checks only locks: the window's start waits.
+    """
+    found = [RunDirectory(lock.parent) for lock in runs.glob("[!.]*/trainer.lock")]
+    return sorted(filter(is_live, found), key=lambda run: run.id, reverse=True)

@@ -1,6 +1,6 @@
-"""The stop ladder: ask for a stop, then SIGTERM, then SIGKILL, each after the trainer has had its time.
+"""The stop ladder: request a stop, then SIGTERM, then SIGKILL, each after a grace period.
 
-It has an end: what does not end by SIGKILL cannot be ended from here, and that is said.
+It ends there: what survives SIGKILL cannot be ended from here, and that is reported.
 """
 
 from __future__ import annotations
@@ -14,25 +14,24 @@ from typing import Literal
 
 import psutil
 
-from gpu_studio.runs import lock
-from gpu_studio.runs.commands import send
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.failures import kernel
+from gpu_studio.contract import kernel, lock
+from gpu_studio.contract.commands import send
+from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs.open_files import has_open, who_has_open
 from gpu_studio.runs.state import is_live
 
 Stage = Literal["asked", "terminated", "killed", "stuck", "gone"]
 _NEXT: dict[Stage, Stage] = {"asked": "terminated", "terminated": "killed", "killed": "stuck"}
 _SIGNALS: dict[Stage, signal.Signals] = {"terminated": signal.SIGTERM, "killed": signal.SIGKILL}
-# A file's time and a process' time come from two clocks of the kernel, a few milliseconds apart.
+# File times and process times come from two kernel clocks, a few milliseconds apart.
 _CLOCK_SLACK = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds that a trainer gets after it was asked, and after SIGTERM, which it takes as the same request.
+    """Seconds that a trainer gets after the request, and after SIGTERM, which means the same to it.
 
-    After SIGKILL it is the system that gets them, to clear the process away.
+    After SIGKILL it is the system's time to clean up the process.
     """
 
     asked: float = 30.0
@@ -41,13 +40,15 @@ class Patience:
 
 
 class StopLadder:
-    """Stops one run, a rung at a time. Making it asks the trainer to stop, with a checkpoint, or without: `now`.
+    """Stops one run, one rung at a time. Creating it requests the stop, with a checkpoint or `now`.
 
-    A disk that takes no request makes it begin at SIGTERM, which asks the same, or with `now` at SIGKILL.
+    If the disk does not take the request, it begins at SIGTERM, which means the same, or with `now`
+    at SIGKILL.
 
-    It never waits: call `advance` from a timer or a loop until it answers `gone`, or `stuck`: then nothing more can be
-    done. `escalate` goes one rung up at once. `problem` says in words why the trainer cannot be signalled, as on
-    another computer, or why it is stuck; else it is empty. `refusal` says why the disk took no request, if it did not.
+    It never waits: call `advance` from a timer or a loop until it returns `gone`, or `stuck`: then
+    nothing more can be done. `escalate` goes one rung up at once. `problem` says in words why the
+    trainer cannot be signalled, as on another computer, or why it is stuck; else it is empty.
+    `refusal` says why the disk took no request, if so.
     """
 
     def __init__(
@@ -73,7 +74,10 @@ class StopLadder:
 
     @property
     def said(self) -> str:
-        """What was done last, or why nothing could be, as a sentence; empty once the trainer is gone."""
+        """The last action, or why none was possible, as a sentence.
+
+        Empty once the trainer is gone.
+        """
         why = f"Its folder takes no request ({self.refusal})" if self.refusal else "It has not stopped"
         words = {
             "asked": "Asked it to stop.",
@@ -89,11 +93,11 @@ class StopLadder:
         return None if patience is None else max(0.0, self._since + patience - self._clock())
 
     def advance(self) -> Stage:
-        """Go up a rung if the trainer still lives and its time is over; return where the ladder stands."""
+        """Go up a rung if the trainer is still alive and its time is over; return the position."""
         return self._go_on(climbs=self.seconds_left == 0.0)
 
     def escalate(self) -> Stage:
-        """Go up a rung now if the trainer still lives."""
+        """Go up a rung now if the trainer is still alive."""
         return self._go_on(climbs=True)
 
     def _go_on(self, *, climbs: bool) -> Stage:
@@ -129,9 +133,10 @@ def _signal(run: RunDirectory, number: signal.Signals) -> str:
 
 
 def _why_not(run: RunDirectory, holder: lock.Holder) -> str:
-    """Why the process that signed the lock must not be signalled: anybody who can write there may have signed for it.
+    """Why the process that signed the lock must not be signalled: anyone may have forged that.
 
-    Raises PermissionError if it is another user's, ProcessLookupError or NoSuchProcess if there is none.
+    Raises PermissionError if it is another user's, ProcessLookupError or NoSuchProcess if there is
+    none.
     """
     if not _has_signed(run, holder):
         return _gone(run, holder)
@@ -167,14 +172,14 @@ def _holders(run: RunDirectory) -> str:
 
 def _deliver(pid: int, number: signal.Signals) -> str:
     if number is signal.SIGKILL and os.getpgid(pid) == pid:
-        os.killpg(pid, number)  # with the processes it started, which could not end by themselves
+        os.killpg(pid, number)  # with its child processes, which could not end by themselves
     else:
         os.kill(pid, number)
     return ""
 
 
 def _has_signed(run: RunDirectory, holder: lock.Holder) -> bool:
-    """Whether the holder's process is still the one that signed: a later one that got its number is not meant."""
+    """Whether the process is the one that signed, and not a later one with the same id."""
     if holder.started is not None and holder.boot == kernel.boot_id():
         return kernel.started(holder.pid) == holder.started
     try:

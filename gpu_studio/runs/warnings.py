@@ -1,7 +1,7 @@
-"""What a person should see to while a run trains: rules over what is known of it, and when what they found ends.
+"""Warnings about a live run: rules for when each begins and ends.
 
-A rule begins at one threshold and ends at another, and what it found stays for a while after it was seen last, so that
-what hovers about a threshold does not come and go.
+A rule begins at one threshold and ends at another, and its warning stays for a while after its
+cause was last seen, so that values near a threshold do not make it flicker.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Final, Literal
 
 import numpy as np
 
-from gpu_studio.runs import wording
+from gpu_studio.common import figures
+from gpu_studio.plan.strategies import strategy_named
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.results.training_parts import KNOWN_VERSION
 
@@ -25,10 +26,10 @@ _TAIL: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """Something to see to. `key` stays the same for as long as the same thing holds.
+    """A warning. `key` stays the same as long as its cause does.
 
-    It has held since `since`, and was seen last at `seen`, in seconds since 1970 (UTC). `told` says that the trainer
-    itself told of it.
+    It has held since `since`, and was last seen at `seen`, in seconds since 1970 (UTC). `told` says
+    that the trainer itself reported it.
     """
 
     key: str
@@ -37,20 +38,21 @@ class Concern:
     level: Level
     since: float
     seen: float
-    told: bool = False
+    reported: bool = False
 
     @property
     def said(self) -> str:
-        """All of it in one line."""
+        """The whole warning on one line."""
         return f"{self.text} {self.suggestion}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
 class CardSight:
-    """A card of the run as it was of late. `label` names the logical devices on it: `GPU:0`.
+    """A card's recent figures in the run. `label` names the logical devices on it: `GPU:0`.
 
-    `utilisation` is its mean in percent over the last `UTILISATION_SECONDS`; None where it was not measured all the
-    while. `held_by` says what has held its clocks down all the while, empty if nothing. `trains`: a replica is on it.
+    `utilisation` is its mean in percent over the last `UTILISATION_SECONDS`; None if it was not
+    measured throughout. `held_by` says what limited its clocks throughout, empty if nothing.
+    `trains`: it holds a replica.
     """
 
     label: str
@@ -60,10 +62,10 @@ class CardSight:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """What the rules look at, at the moment `now`; `held` are the keys of what held when they looked before.
+class WarningFacts:
+    """The rules' input at the time `now`; `held` are the keys of the previous warnings.
 
-    `disk_full` says that the disk which holds the run has no room left.
+    `disk_full` says that the run's disk has no space left.
     """
 
     history: History
@@ -73,11 +75,11 @@ class Sight:
     disk_full: bool = False
 
     def over(self, value: float, begin: float, key: str, end: float) -> bool:
-        """Whether `value` is so high that `key` begins, or, where it holds already, has not ended."""
+        """Whether `value` is high enough for `key` to begin or, if it holds already, not to end."""
         return value >= (end if key in self.held else begin)
 
 
-Rule = Callable[[Sight], Iterator[Concern]]
+Rule = Callable[[WarningFacts], Iterator[Concern]]
 
 
 def concerns_of(
@@ -88,25 +90,25 @@ def concerns_of(
     before: Sequence[Concern] = (),
     disk_full: bool = False,
 ) -> tuple[Concern, ...]:
-    """All that should be seen to at `now`, the gravest and then the newest first; nothing once the run has ended.
+    """All warnings at `now`, the gravest and then the newest first; none once the run has ended.
 
-    `before` is what this gave when it was asked last; `disk_full` is as in `Sight`.
+    `before` is the previous result; `disk_full` is as in `WarningFacts`.
     """
     if history.ended:
         return ()
     known = {concern.key: concern for concern in before}
-    sight = Sight(history, cards, now, frozenset(known), disk_full)
+    sight = WarningFacts(history, cards, now, frozenset(known), disk_full)
     found = {concern.key: concern for rule in RULES for concern in rule(sight)}
     standing = [replace(each, since=known[key].since) if key in known else each for key, each in found.items()]
     lingering = [each for each in before if each.key not in found and now - each.seen < LINGER_SECONDS]
     return tuple(sorted((*standing, *lingering), key=lambda each: (each.level != "error", -each.since, each.key)))
 
 
-def not_finite(sight: Sight) -> Iterator[Concern]:
-    """A loss that is no number any more: nothing good comes after it.
+def not_finite(sight: WarningFacts) -> Iterator[Concern]:
+    """A loss that is not a number: training will not recover.
 
-    Only losses of this run count. A resumed run begins at a later step than 0 and has no loss until its first call
-    has ended, which says nothing of how it goes.
+    Only losses of this run count. A resumed run begins after step 0 and has no loss until its first
+    call has ended, which means nothing.
     """
     history = sight.history
     if history.loss is not None or history.started is None:
@@ -127,7 +129,7 @@ def not_finite(sight: Sight) -> Iterator[Concern]:
 INPUT_BEGINS, INPUT_ENDS, INPUT_SECONDS = 0.25, 0.15, 10.0
 
 
-def input_bound(sight: Sight) -> Iterator[Concern]:
+def input_bound(sight: WarningFacts) -> Iterator[Concern]:
     """Devices that wait for data."""
     steady = sight.history.pace.steady
     if sight.history.state != "running" or steady.seconds < INPUT_SECONDS:
@@ -137,39 +139,37 @@ def input_bound(sight: Sight) -> Iterator[Concern]:
         yield _found(
             sight,
             "input",
-            f"{wording.share(share)} of the training time goes by waiting for data.",
+            f"{figures.share(share)} of the training time goes by waiting for data.",
             "Train on larger batches or on fewer devices; keep the data in memory, or on a faster disk.",
         )
 
 
 MOST_COMMUNICATION, COMMUNICATION_SECONDS = 0.4, 10.0
-_LESS_COMMUNICATION = {
-    "ring": 'On slices of one device distribution.all_reduce = "reduction_to_one_device" copies less.',
-    "central_storage": 'distribution.strategy = "mirrored" keeps the weights where they are used.',
-}
+_LESS_THAN_RING = 'On slices of one device distribution.all_reduce = "reduction_to_one_device" copies less.'
 
 
-def communication_bound(sight: Sight) -> Iterator[Concern]:
-    """Devices that wait for what goes between them, in the steps that were profiled."""
-    told, devices = sight.history.communication, sight.history.devices
-    if told is None or told.version > KNOWN_VERSION or devices is None or sight.history.state != "running":
+def communication_bound(sight: WarningFacts) -> Iterator[Concern]:
+    """Devices that wait for communication, in the profiled steps."""
+    reported, devices = sight.history.communication, sight.history.devices
+    if reported is None or reported.version > KNOWN_VERSION or devices is None or sight.history.state != "running":
         return
-    share = told.exposed / told.seconds if told.seconds > 0 else 0.0
+    share = reported.exposed / reported.seconds if reported.seconds > 0 else 0.0
     if share > MOST_COMMUNICATION and sight.history.pace.steady.seconds >= COMMUNICATION_SECONDS:
-        advice = (text for sign, text in _LESS_COMMUNICATION.items() if sign in (devices.all_reduce, devices.strategy))
+        less = strategy_named(devices.strategy).less_communication
+        advice = _LESS_THAN_RING if devices.all_reduce == "ring" else less
         yield _found(
             sight,
             "communication",
-            f"{wording.share(share)} of a step goes by in communication between the devices.",
-            f"Train on larger batches, on fewer devices, or on one. {next(advice, '')}".rstrip(),
+            f"{figures.share(share)} of a step goes by in communication between the devices.",
+            f"Train on larger batches, on fewer devices, or on one. {advice}".rstrip(),
         )
 
 
 FULL_BEGINS, FULL_ENDS = 0.92, 0.88
 
 
-def memory_near_limit(sight: Sight) -> Iterator[Concern]:
-    """Logical devices whose memory is nearly used up."""
+def memory_near_limit(sight: WarningFacts) -> Iterator[Concern]:
+    """Logical devices whose memory is nearly full."""
     for device, series in sight.history.memory.items():
         latest = series.latest
         if latest is None or not latest.limit:
@@ -179,7 +179,7 @@ def memory_near_limit(sight: Sight) -> Iterator[Concern]:
             yield _found(
                 sight,
                 key,
-                f"{device} uses {wording.share(share)} of its memory limit.",
+                f"{device} uses {figures.share(share)} of its memory limit.",
                 "A larger batch may not fit: make training.batch_size smaller, or its slice larger.",
             )
 
@@ -188,10 +188,13 @@ UTILISATION_SECONDS = 20.0
 IDLE_BEGINS, IDLE_ENDS, BUSY_BEGINS, BUSY_ENDS = 10.0, 20.0, 40.0, 30.0
 
 
-def replica_idle(sight: Sight) -> Iterator[Concern]:
-    """A card with a replica that does nothing while the others work. Stages of a placed model wait by nature."""
+def replica_idle(sight: WarningFacts) -> Iterator[Concern]:
+    """A card with a replica that idles while others work.
+
+    Stages of a placed model wait by nature.
+    """
     devices = sight.history.devices
-    if sight.history.state != "running" or devices is None or devices.strategy == "placed":
+    if sight.history.state != "running" or devices is None or strategy_named(devices.strategy).places_layers:
         return
     measured = [(card, card.utilisation) for card in sight.cards if card.trains and card.utilisation is not None]
     for card, percent in measured:
@@ -202,7 +205,8 @@ def replica_idle(sight: Sight) -> Iterator[Concern]:
             yield _found(
                 sight,
                 key,
-                f"{card.label} is at {percent:.0f} %, the others at {float(np.median(others)):.0f} %.",
+                f"{card.label} is at {figures.percent(percent)}, "
+                f"the others at {figures.percent(float(np.median(others)))}.",
                 "Look whether another program holds it back, and whether each replica gets samples enough.",
             )
 
@@ -214,8 +218,8 @@ _REMEDIES = {
 }
 
 
-def throttled(sight: Sight) -> Iterator[Concern]:
-    """Cards whose clocks are held down by something that nobody chose."""
+def throttled(sight: WarningFacts) -> Iterator[Concern]:
+    """Cards whose clocks are limited by something that nobody chose."""
     for card in sight.cards:
         if card.held_by:
             words = ", ".join(card.held_by)
@@ -228,8 +232,8 @@ def throttled(sight: Sight) -> Iterator[Concern]:
 CALLS_MISSED, LEAST_QUIET, LEAST_AT_END = 10, 20.0, 120.0
 
 
-def disk_is_full(sight: Sight) -> Iterator[Concern]:
-    """No room for what the trainer tells: it trains on, and at its end waits a while, lest its last words be lost."""
+def disk_is_full(sight: WarningFacts) -> Iterator[Concern]:
+    """No space for events: the trainer continues, and at its end waits to write the last ones."""
     if sight.disk_full:
         yield _found(
             sight,
@@ -239,8 +243,8 @@ def disk_is_full(sight: Sight) -> Iterator[Concern]:
         )
 
 
-def no_progress(sight: Sight) -> Iterator[Concern]:
-    """A trainer that lives, but has told of no step for ten times as long as a call takes."""
+def no_progress(sight: WarningFacts) -> Iterator[Concern]:
+    """A live trainer that has reported no step for ten times as long as a call takes."""
     history, steady = sight.history, sight.history.pace.steady
     if history.state != "running" or history.pace.last is None or not len(steady):
         return
@@ -255,13 +259,16 @@ def no_progress(sight: Sight) -> Iterator[Concern]:
         )
 
 
-def told_by_trainer(sight: Sight) -> Iterator[Concern]:
-    """What the trainer itself warned of, each once; what a reader found (its `seq` is -1) has a rule of its own."""
+def reported_by_trainer(sight: WarningFacts) -> Iterator[Concern]:
+    """The trainer's own warnings, each once.
+
+    Those of a reader (`seq` is -1) have their own rule.
+    """
     first: dict[str, Concern] = {}
     for event in list(sight.history.warnings)[-MOST_TOLD:]:
         if event.seq >= 0:
             key = f"told {event.message}"
-            concern = Concern(key, event.message, event.suggestion, "warning", event.time, sight.now, told=True)
+            concern = Concern(key, event.message, event.suggestion, "warning", event.time, sight.now, reported=True)
             first.setdefault(key, concern)
     yield from first.values()
 
@@ -275,16 +282,16 @@ RULES: Final[tuple[Rule, ...]] = (
     input_bound,
     communication_bound,
     throttled,
-    told_by_trainer,
+    reported_by_trainer,
 )
 
 
-def _found(sight: Sight, key: str, text: str, suggestion: str, level: Level = "warning") -> Concern:
+def _found(sight: WarningFacts, key: str, text: str, suggestion: str, level: Level = "warning") -> Concern:
     return Concern(key, text, suggestion, level, sight.now, sight.now)
 
 
 def _last_progress(history: History) -> float:
-    """When something was last heard of the training itself: a call, the end of an epoch, a checkpoint, a new state."""
+    """When training last progressed: a call, the end of an epoch, a checkpoint, a new state."""
     last, epoch = history.pace.last, history.epochs.last
     saved = [one.time for one in history.checkpoints[-1:]]
     states = [history.states[-1].time] if history.states else []
@@ -292,7 +299,10 @@ def _last_progress(history: History) -> float:
 
 
 def _patience(history: History, call: float) -> float:
-    """How long may go by without a step. At the end of an epoch there is validation, the first time compiled."""
+    """The longest normal time without a step.
+
+    Epochs end with validation, compiled the first time.
+    """
     patience = max(LEAST_QUIET, CALLS_MISSED * call)
     if history.model and history.model.steps_per_epoch and history.step % history.model.steps_per_epoch == 0:
         return max(patience, LEAST_AT_END, CALLS_MISSED * (history.pace.usual_gap or 0.0))

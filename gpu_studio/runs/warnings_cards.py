@@ -1,4 +1,4 @@
-"""The cards of a run as they were of late, from what is recorded beside it: for the rules about idle and slow cards."""
+"""Recent figures of a run's cards from its recording, for the rules about idle and slow cards."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
+from gpu_studio.common.steady import SteadyClock
+from gpu_studio.contract.events import Devices
+from gpu_studio.contract.lines import LineTail
+from gpu_studio.contract.samples import AnySample, CardFacts, Cards, Fast, SampleError, Slow, decode
 from gpu_studio.hardware.alerts import HARMLESS
-from gpu_studio.hardware.samples import AnySample, CardFacts, Cards, Fast, SampleError, Slow, decode
-from gpu_studio.runs.events import Devices
-from gpu_studio.runs.reading.lines import LineTail
 from gpu_studio.runs.results.run_cards import run_cards
 from gpu_studio.runs.warnings import UTILISATION_SECONDS, CardSight
-from gpu_studio.steady import SteadyClock
 
 HEAD_BYTES: Final = 64 * 1024
 LAST_BYTES: Final = 256 * 1024
@@ -28,7 +28,7 @@ Points = deque[tuple[float, Value]]
 
 
 class CardWatch:
-    """Follows a recording from near its end: of what was long ago nothing is asked. Of its beginning, which cards."""
+    """Follows a recording from near its end; from its beginning, only which cards there are."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -39,16 +39,16 @@ class CardWatch:
         self._clock = SteadyClock()
 
     def read(self) -> None:
-        """Take in what is new. A recording that cannot be read tells nothing."""
+        """Read what is new. An unreadable recording gives nothing."""
         with suppress(OSError):
             if self._tail is None:
                 self._begin()
             if self._tail is not None:
                 self.take(_samples(self._tail.read()))
 
-    def take(self, told: Iterable[AnySample]) -> None:
-        """Take in samples, in their order."""
-        for sample in told:
+    def take(self, reported: Iterable[AnySample]) -> None:
+        """Process samples, in order."""
+        for sample in reported:
             time = self._clock.at(sample.time, sample.steady)
             match sample:
                 case Cards():
@@ -64,7 +64,7 @@ class CardWatch:
                             _add(self._held, slow.card, time, reasons)
 
     def sights(self, devices: Devices | None, now: float) -> tuple[CardSight, ...]:
-        """The cards that the run's logical devices are on, as they were in the seconds before `now`.
+        """The cards of the run's logical devices, over the seconds before `now`.
 
         `now` is by the machine's clock, which may have been set since the recording began.
         """
@@ -85,7 +85,7 @@ class CardWatch:
             return
         self.take(sample for sample in _samples(LineTail(self._path).read(HEAD_BYTES)) if isinstance(sample, Cards))
         self._tail = LineTail(self._path)
-        # The first line from there on is the end of one, and so no sample.
+        # The first line from there on is the end of one, and so not a sample.
         self._tail.offset = max(0, self._path.stat().st_size - LAST_BYTES)
 
     def _know(self, cards: Iterable[CardFacts]) -> None:
@@ -103,7 +103,7 @@ def _add(kept: dict[str, Points[Value]], card: str, time: float, value: Value) -
 
 
 def _mean(points: Iterable[tuple[float, float]], now: float) -> float | None:
-    """The mean of the last seconds; None where they were not all measured."""
+    """The mean of the last seconds; None if they were not measured throughout."""
     recent = [(time, value) for time, value in points if now - UTILISATION_SECONDS <= time <= now]
     covered = recent[-1][0] - recent[0][0] if recent else 0.0
     if len(recent) < LEAST_SAMPLES or covered < _COVERED * UTILISATION_SECONDS:
@@ -112,7 +112,7 @@ def _mean(points: Iterable[tuple[float, float]], now: float) -> float | None:
 
 
 def _all_the_while(points: Iterable[tuple[float, tuple[str, ...]]], now: float) -> tuple[str, ...]:
-    """The reasons of the newest sample, if each of the last seconds' samples, at least two, has some."""
+    """The newest sample's reasons, if each sample of the last seconds, at least two, has some."""
     recent = [(time, reasons) for time, reasons in points if now - UTILISATION_SECONDS <= time <= now]
     if len(recent) < LEAST_HELD or now - recent[-1][0] > STALE_SECONDS or not all(reasons for _, reasons in recent):
         return ()

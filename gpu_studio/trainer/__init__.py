@@ -1,1 +1,4 @@
-"""The background process that trains. `python -m gpu_studio.trainer RUN`; the only importer of TensorFlow and Keras."""
+"""The background process that trains: `python -m gpu_studio.trainer RUN`.
+
+Nothing else imports TensorFlow and Keras.
+"""

@@ -1,15 +1,17 @@
 """`python -m gpu_studio.trainer.ask QUESTION`: one short question to TensorFlow, answered in JSON.
 
-With `--about N` descriptor N holds, in JSON, what the question is about. With `--to N` the answer goes to descriptor N,
-in JSON lines: any number of `{"progress": "…"}`, then one `{"answer": {…}, "lasting": true}` or `{"error": "…"}`; and
-the process ends when its stdin does, because then whoever asked has gone. Without it the answer alone is written to
-stdout. What TensorFlow chatters goes to stderr.
+With `--about N`, descriptor N holds the subject of the question in JSON. With `--to N`, the answer
+goes to descriptor N in JSON lines: any number of `{"progress": "…"}`, then one `{"answer": {…},
+"lasting": true}` or `{"error": "…"}`. The process then also ends when its stdin closes, because
+whoever asked is gone. Without `--to`, only the answer is written, to stdout. TensorFlow's own
+output goes to stderr.
 """
 
 from __future__ import annotations
 
 import argparse
 import faulthandler
+import gc
 import json
 import os
 import sys
@@ -19,6 +21,7 @@ from importlib import import_module
 from typing import Any
 
 from gpu_studio.trainer.errors import TrainerError
+from gpu_studio.trainer.output import leave
 
 QUESTIONS = {
     "devices": "gpu_studio.trainer.answers.devices",
@@ -32,14 +35,18 @@ QUESTIONS = {
 what it is about, the machine and the installation changes."""
 
 ANSWERED, FAILED, DESERTED = 0, 1, 3
+NEW_OBJECTS = 100_000
+"""Python looks for garbage as often as so many objects were made. By default it does so hundreds of times while
+TensorFlow is imported, where there is none: a fifth of the time that a short answer takes."""
 
 Say = Callable[[dict[str, Any]], None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Answer one question; the exit status."""
+    """Answer one question and return the exit status."""
     chosen = _parser().parse_args(arguments)
     faulthandler.enable()
+    gc.set_threshold(NEW_OBJECTS)
     asked_by_program = chosen.to is not None
     descriptor = chosen.to if asked_by_program else _own_stdout()
     if asked_by_program:
@@ -52,8 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _answer(chosen: argparse.Namespace, say: Say) -> int:
     try:
-        told = import_module(QUESTIONS[chosen.question])
-        answer, lasting = told.answer(_about(chosen.about), lambda text: say({"progress": text}))
+        reported = import_module(QUESTIONS[chosen.question])
+        answer, lasting = reported.answer(_about(chosen.about), lambda text: say({"progress": text}))
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001  (whatever TensorFlow raises, the asker must learn of it)
@@ -90,7 +97,7 @@ def _write(descriptor: int, document: Any) -> None:
 
 
 def _own_stdout() -> int:
-    """Stdout as a descriptor that only the answer is written to; stdout itself becomes stderr from here on."""
+    """Return a descriptor of stdout for the answer alone; from here on, stdout itself is stderr."""
     own = os.dup(1)
     os.dup2(2, 1)
     return own
@@ -112,4 +119,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -1,8 +1,9 @@
-"""Which samples each replica gets at each step: an endless stream that can be entered anywhere.
+"""Which samples each replica gets at each step: an endless stream that can start anywhere.
 
-The order of an epoch is a function of (seed, epoch) alone, so a resumed run meets the same batches; a global batch is
-cut into as even parts as there are replicas. An endless stream of parts, taken in turn by the replicas, spares
-`tf.distribute` its handling of partial batches, which is slow and, under CentralStorage, wrong.
+The order of an epoch is a function of (seed, epoch) alone, so a resumed run sees the same batches.
+A global batch is cut into parts as even as possible, one for each replica. An endless stream of
+parts, taken in turn by the replicas, avoids `tf.distribute`'s handling of partial batches, which is
+slow and, under CentralStorage, wrong.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ WHOLE_BYTES = 1 << 28
 """Of a split that takes no more than that as a model sees it, TensorFlow holds a copy."""
 Given = Callable[[Any], tuple[Any, Any]]
 
-# Every iterator, kept until the process ends. Under a strategy, TensorFlow puts an autotuner of its own into each; its
-# thread sleeps longer and longer, up to a minute, and whoever destroys the iterator waits until it wakes.
+# Every iterator, kept until the process ends. Under a strategy, TensorFlow puts an autotuner
+# into each. Its thread sleeps for up to a minute, and destroying the iterator waits for it.
 _KEPT: list[Any] = []
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How `samples` are cut: `batch` of them a step, over `replicas`."""
+    """How to cut `samples`: batches of `batch` samples per step, shared by `replicas`."""
 
     samples: int
     batch: int
     replicas: int
 
     def steps(self, offset: int = 0) -> int:
-        """Steps that an epoch takes when its first `offset` samples are done already."""
+        """Return the steps left in an epoch whose first `offset` samples are done."""
         return -(-(self.samples - offset) // self.batch)
 
     def parts(self, offset: int = 0) -> np.ndarray:
@@ -64,7 +65,7 @@ def order_of(epoch: Any, samples: int, seed: int) -> Any:
 
 
 def training_stream(split: Split, cut: Cut, seed: int, epoch: int, offset: int) -> tf.data.Dataset:
-    """Parts from `offset` samples into the epoch numbered `epoch` (from 0) on, for ever.
+    """Yield parts without end, from sample `offset` of epoch `epoch` (counted from 0) on.
 
     An element is (x, y, weight) with as many rows as the part has samples; the weights of a step sum to 1.
     """
@@ -97,19 +98,25 @@ def _gathered(parts: np.ndarray, given: Given, places: Any) -> tf.data.Dataset:
 
 
 def _given_of(split: Split) -> Given:
-    """What gives samples and targets at some places in the split."""
+    """Return the function that maps places in the split to samples and targets."""
     return _given_by_tensorflow(split) if split.seen_bytes <= WHOLE_BYTES else _given_by_numpy(split)
 
 
 def _given_by_tensorflow(split: Split) -> Given:
-    """From a copy of its own, as a model sees it: three times as fast as NumPy where a batch is small."""
+    """Gather from TensorFlow's own copy, in the model's types.
+
+    This is three times as fast as NumPy where a batch is small.
+    """
     with tf.device("CPU:0"):
         x, y = tf.constant(split.seen(slice(None))), tf.constant(split.wanted(slice(None)))
     return lambda places: (tf.gather(x, places), tf.gather(y, places))
 
 
 def _given_by_numpy(split: Split) -> Given:
-    """Out of the split's own arrays, which may be a file's: TensorFlow holds no copy but of the batches under way."""
+    """Gather from the split's own arrays, which may be mapped from a file.
+
+    TensorFlow holds no copy except of the batches under way.
+    """
     kinds = (split.seen_type, split.wanted_type)
 
     def given(places: Any) -> tuple[Any, Any]:
@@ -120,7 +127,10 @@ def _given_by_numpy(split: Split) -> Given:
 
 
 def _as_it_stands(function: Callable[..., Any]) -> Any:
-    """The function, which AutoGraph leaves alone: what it converts it writes into files, and leaves them behind."""
+    """Keep AutoGraph away from the function.
+
+    It writes what it converts to files, and leaves them behind.
+    """
     return tf.autograph.experimental.do_not_convert(function)
 
 

@@ -1,7 +1,8 @@
-"""Scalars as TensorBoard reads them: records of one event each.
+"""Scalars in TensorBoard's format: records of one event each.
 
-TensorBoard's own writer writes through TensorFlow on a thread of its own. A full disk ends that thread for good, and a
-folder whose name is no UTF-8 it cannot write into at all. So only its encoding is used here.
+TensorBoard's own writer writes through TensorFlow on its own thread. A full disk ends that thread
+for good, and it cannot write into a folder whose name is not UTF-8. So only its encoding is used
+here.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ def new_file(folder: Path) -> Path:
 
 
 def header() -> bytes:
-    """The record with which a file begins."""
+    """Return the record that a file begins with."""
     source = SourceMetadata(writer="gpu_studio")
     return _record(Event(wall_time=time.time(), file_version="brain.Event:2", source_metadata=source))
 
 
 def scalar(name: str, value: float, step: int) -> bytes:
-    """The record of one scalar, of now."""
+    """Return the record of one scalar, with the current time."""
     event = Event(wall_time=time.time(), step=step)
     event.summary.value.add(tag=name, tensor=make_tensor_proto(np.float32(value)), metadata=_METADATA)
     return _record(event)

@@ -1,4 +1,4 @@
-"""What a call of the compiled training steps brings back."""
+"""The results of one call of the compiled training steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Call:
     aside_seconds: float = 0.0
 
     def followed_by(self, other: Call) -> Call:
-        """This call and one of later steps as one."""
+        """Join this call and a call of later steps into one."""
         return Call(
             np.concatenate([self.losses, other.losses]),
             added_up(self.deltas, other.deltas),
@@ -32,5 +32,5 @@ class Call:
 
 
 def added_up(total: Deltas, added: Deltas) -> Deltas:
-    """What two batches added to each metric's state, together."""
+    """Return what two batches together add to each metric's state."""
     return [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(total, added, strict=True)]

@@ -1,4 +1,7 @@
-"""Checkpoints: written by a thread of their own, under a temporary name, and renamed when they are whole."""
+"""Checkpoints, written by a thread of their own.
+
+Each is written under a temporary name and renamed when it is complete.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from gpu_studio import plan
-from gpu_studio.regular_files import open_regular, opened
-from gpu_studio.runs.checkpoints import STATE_FILE, WEIGHTS_FILE
-from gpu_studio.runs.events import Checkpoint, Event, Warned
-from gpu_studio.runs.failures.full_disk import advice_for
-from gpu_studio.runs.files import read_json
+from gpu_studio.common.regular_files import open_regular, opened
+from gpu_studio.contract.checkpoints import STATE_FILE, WEIGHTS_FILE
+from gpu_studio.contract.events import Checkpoint, Event, Warned
+from gpu_studio.contract.files import read_json
+from gpu_studio.contract.full_disk import advice_for
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.monitors import Monitor
-from gpu_studio.trainer.progress import Progress
+from gpu_studio.trainer.progress import TrainingProgress
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -32,7 +35,7 @@ Arrays = Mapping[str, np.ndarray]
 class Snapshot:
     """A moment of a run in host memory. `value` is the monitored metric's, at an epoch's end."""
 
-    progress: Progress
+    progress: TrainingProgress
     arrays: Arrays
     identity: Mapping[str, Any] = field(default_factory=dict)
     value: float | None = None
@@ -50,7 +53,7 @@ def _name(step: int) -> str:
 class Checkpoints:
     """The checkpoints of one run: the last `keep`, and the best by the plan's monitor."""
 
-    def __init__(self, directory: Path, settings: plan.Checkpoint, tell: Callable[[Event], object]) -> None:
+    def __init__(self, directory: Path, settings: plan.CheckpointSettings, tell: Callable[[Event], object]) -> None:
         self._directory = directory
         self._settings = settings
         self._monitor = Monitor(settings.monitor)
@@ -62,7 +65,10 @@ class Checkpoints:
         self._kept = _values_on_disk(directory)
 
     def save(self, snapshot: Snapshot) -> None:
-        """Write `snapshot` in the background. Waits for the one before, so that at most one is held in memory."""
+        """Write `snapshot` in the background.
+
+        Waits for the write before it, so that at most one snapshot is held in memory.
+        """
         self.wait()
         self._last = self._writer.submit(self._write, snapshot)
 
@@ -73,18 +79,22 @@ class Checkpoints:
             self._last = None
 
     def has(self, step: int) -> bool:
-        """Whether there is one of this step: a disk may have refused it. Waits until what was saved is on disk."""
+        """Return whether there is a checkpoint of this step: the disk may have refused it.
+
+        Waits until what was saved is on disk.
+        """
         self.wait()
         return _name(step) in self._kept
 
     def close(self) -> None:
-        """Wait, and take no more."""
+        """Wait for the last write, and accept no more."""
         self.wait()
         self._writer.shutdown()
 
     def _write(self, snapshot: Snapshot) -> None:
-        # The loss before the last update was a number; the weights after it need not be. To go on from them is no use,
-        # and they would push out a checkpoint that is of some. Infinite ones may be meant, as in a mask.
+        # The loss before the last update was finite; the weights after it need not be. Resuming
+        # from them is pointless, and they would push out a useful checkpoint. Infinite
+        # weights may be intended, as in a mask.
         broken = next((name for name, array in snapshot.arrays.items() if _is_broken(name, array)), None)
         if broken is not None:
             advice = "Make training.learning_rate smaller; the checkpoints from before are kept."
@@ -93,7 +103,7 @@ class Checkpoints:
             )
             self._tell(Warned(message=message, suggestion=advice))
             return
-        # A disk that is full costs this checkpoint, not the run.
+        # A full disk costs this checkpoint, not the run.
         try:
             self._tell(self._written(snapshot))
         except OSError as error:
@@ -196,7 +206,7 @@ def _synchronise_directory(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    # Renamed first: a checkpoint that is half removed must not look like a whole one.
+    # Renamed first: a half-removed checkpoint must not look complete.
     dying = path.with_name(f".old-{path.name}")
     shutil.rmtree(dying, ignore_errors=True)
     try:

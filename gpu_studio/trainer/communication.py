@@ -1,12 +1,13 @@
-"""Which part of a step goes into communication between the devices, from what TensorFlow's profiler saw of it.
+"""How much of a step the devices spend on communication, from TensorFlow's profile of it.
 
-The parts of a device's time are those of Holistic Trace Analysis ("Temporal Breakdown", hta.readthedocs.io): it
-*computes* while any operation of it computes; its communication is *exposed* while it communicates and computes
-nothing; else it is *idle*. What is hidden behind computing costs nothing. The step as a whole computes while any of its
-devices does, so that a replica that waits in an all-reduce for one that still computes counts as what it is.
+A device's time is divided as in Holistic Trace Analysis ("Temporal Breakdown", hta.readthedocs.io):
+the device *computes* while any of its operations computes; its communication is *exposed* while it
+communicates and computes nothing; otherwise it is *idle*. Communication hidden behind computing
+costs nothing. The step as a whole computes while any of its devices does, so that a replica that
+waits in an all-reduce for one that still computes counts as waiting.
 
-Communication is what carries tensors between devices (sends, copies, collectives, the kernels of NCCL) and what sums
-up and packs what the replicas made, known by a scope of its own.
+Communication is what carries tensors between devices (sends, copies, collectives, NCCL's kernels),
+and what sums up and packs the replicas' results, which is recognised by a scope of its own.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from typing import Any, Final
 
 import tensorflow as tf
 
+from gpu_studio.contract.events import Communication, DeviceTimes
 from gpu_studio.placement.occupation import Span, covered
-from gpu_studio.runs.events import Communication, DeviceTimes
 from gpu_studio.trainer.executed_graphs import RECEIVES, SENDS, devices_in, watched_graphs
 from gpu_studio.trainer.profiled import Executed
 from gpu_studio.trainer.step_recorder import Recorded, if_possible
@@ -42,7 +43,7 @@ _NO_WORK: Final = frozenset(
 
 @contextmanager
 def between_replicas() -> Iterator[None]:
-    """Operations that are made in here are communication between replicas."""
+    """Enter a scope whose operations count as communication between replicas."""
     with tf.name_scope(SCOPE):
         yield
 
@@ -66,7 +67,10 @@ class CommunicationMeter:
         self._where = devices_in(graphs)
 
     def read(self, recorded: Recorded) -> Communication | None:
-        """The event about recorded steps; None if none of the devices was seen at work. What was learnt is let go."""
+        """Return the event about recorded steps; None if no device was seen working.
+
+        What was learnt about the graphs is released.
+        """
         where, self._where = self._where, {}
         return communication_of(recorded, where, self._devices, self._replicas)
 
@@ -162,9 +166,10 @@ def _work(executed: Iterable[Executed], where: Mapping[str, str], devices: Seque
 
 
 def _undisturbed(executed: Sequence[Executed]) -> list[Executed]:
-    """The same, but no operation of the host longer than the median of its executions.
+    """Cut each host operation to the median duration of its executions.
 
-    A thread that the machine takes off its core in the middle of a send of microseconds seems to send for milliseconds.
+    A thread that loses its core in the middle of a send of microseconds seems to send for
+    milliseconds.
     """
     took: dict[str, list[float]] = defaultdict(list)
     for each in executed:
@@ -183,9 +188,9 @@ def _cards(executed: Iterable[Executed], where: Mapping[str, str]) -> dict[str, 
 
 
 def _waiting(work: Mapping[str, _Work]) -> dict[str, float]:
-    """The seconds that each device was in a collective operation before the last device had come to it.
+    """Return the seconds that each device waited in collectives for the last device to arrive.
 
-    Empty where the devices that have such operations are not at least two, or have not as many each.
+    Empty unless at least two devices have such operations, and equally many of them.
     """
     taking_part = {device: sorted(one.collectives) for device, one in work.items() if one.collectives}
     if len(taking_part) < 2 or len({len(spans) for spans in taking_part.values()}) > 1:

@@ -1,4 +1,4 @@
-"""What a person asks of a running trainer: pause, resume, checkpoint, stop, stop now."""
+"""What the user asks of a running trainer: pause, resume, checkpoint, stop, stop now."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Literal
 
-from gpu_studio.runs.commands import CommandReader
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract.commands import CommandReader
+from gpu_studio.contract.directory import RunDirectory
 
 POLL_SECONDS = 0.05
 LOOKS_A_CHECK = 20
@@ -18,11 +18,12 @@ Wish = Literal["pause", "stop", "checkpoint"]
 
 
 class Control:
-    """Listens to `commands.jsonl` and SIGTERM; the loop asks it between two calls.
+    """Listens to `commands.jsonl` and SIGTERM; the loop queries it between two calls.
 
-    *Stop now* does not wait for the loop: `stop_now` is called on the listening thread, and is to end the process.
-    So is `abandon`, once `is_gone` says that the run's folder is gone: nobody could see or stop the run any more.
-    And while `is_out_of_hand` says that the loop may never be reached again, *stop* is *stop now*.
+    *Stop now* does not wait for the loop: `stop_now` is called on the listening thread, and must
+    end the process. So must `abandon`, which is called once `is_gone` says that the run's folder is
+    gone: nobody could see or stop the run any more. While `is_out_of_hand` says that the loop may
+    never return, *stop* means *stop now*.
     """
 
     def __init__(
@@ -42,37 +43,37 @@ class Control:
         self._thread = threading.Thread(target=self._listen, name="commands", daemon=True)
 
     def start(self) -> None:
-        """Begin to listen. Call it on the main thread: signals can be caught on no other."""
+        """Start listening. Call this on the main thread: no other thread can catch signals."""
         signal.signal(signal.SIGTERM, self._terminated)
-        # Closing the terminal that started it, or Ctrl+C in it, is not a wish to end the run.
+        # Closing the terminal that started the run, or Ctrl+C in it, is no request to end the run.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._thread.start()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._over.set()
         self._thread.join()
 
     @property
     def stopping(self) -> bool:
-        """Whether someone asked to stop."""
+        """Whether a stop was requested."""
         return "stop" in self._wishes
 
     @property
     def pausing(self) -> bool:
-        """Whether someone asked to pause, and has not asked to stop since."""
+        """Whether a pause was requested, and no stop since."""
         return "pause" in self._wishes and not self.stopping
 
     def take_checkpoint_wish(self) -> bool:
-        """Whether a checkpoint was asked for since the last time this was called."""
+        """Return whether a checkpoint was requested since the last call."""
         with self._changed:
             asked = "checkpoint" in self._wishes
             self._wishes.discard("checkpoint")
             return asked
 
     def wait_while_paused(self) -> None:
-        """Return when the pause is over, or interrupted by a wish for a checkpoint."""
+        """Return when the pause is over, or when a checkpoint is requested."""
         with self._changed:
             # The timeout lets the main thread run its signal handlers.
             while self.pausing and "checkpoint" not in self._wishes:
@@ -95,7 +96,7 @@ class Control:
     def _hear(self) -> None:
         try:
             commands = self._commands.read()
-        except OSError:  # a file that cannot be read now may be again at the next look
+        except OSError:  # a file that cannot be read now may be readable next time
             return
         for command in commands:
             self._heed(command.action)

@@ -6,5 +6,8 @@ import os
 
 
 def cores() -> int:
-    """How many there are; of a process that is bound to some of the machine's, those."""
+    """Return the number of cores.
+
+    If this process is bound to some of the machine's cores, only those count.
+    """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""TensorFlow's devices set up as the plan says, before anything makes its context."""
+"""Set up TensorFlow's devices as the plan says, before anything initialises them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 import tensorflow as tf
 from msgspec.structs import replace
 
-from gpu_studio.plan import Devices
-from gpu_studio.runs.events import LogicalDevice
+from gpu_studio.contract.events import LogicalDevice
+from gpu_studio.plan import DeviceSettings
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.identities import NO_CARD, CardIdentity, identities
 
 
-def set_up(devices: Devices) -> list[LogicalDevice]:
-    """Carve, growth, soft placement; then the logical devices that came of it, in TensorFlow's order.
+def set_up(devices: DeviceSettings) -> list[LogicalDevice]:
+    """Apply carves, memory growth and soft placement.
+
+    Return the logical devices in TensorFlow's order.
 
     Raises TrainerError for a card that TensorFlow does not see.
     """
@@ -31,7 +33,7 @@ def set_up(devices: Devices) -> list[LogicalDevice]:
     return _logical(devices, physical)
 
 
-def _physical(devices: Devices) -> dict[str, Any]:
+def _physical(devices: DeviceSettings) -> dict[str, Any]:
     """TensorFlow's physical devices under the names that the plan gives them."""
     cards = tf.config.list_physical_devices("GPU")
     named = [name for name in devices.visible if not name.startswith("CPU")]
@@ -69,7 +71,7 @@ def _carve(device: Any, slices_mib: Sequence[int]) -> None:
     tf.config.set_logical_device_configuration(device, slices)
 
 
-def _logical(devices: Devices, physical: dict[str, Any]) -> list[LogicalDevice]:
+def _logical(devices: DeviceSettings, physical: dict[str, Any]) -> list[LogicalDevice]:
     limits = {carve.device: carve.slices_mib for carve in devices.carve}
     described = {device.name: _describe(device) for device in physical.values()}
     known = identities({name: card for name, card in described.items() if "GPU" in name})
@@ -87,7 +89,7 @@ def _logical(devices: Devices, physical: dict[str, Any]) -> list[LogicalDevice]:
 
 
 def _slice(physical: str, limit_mib: int, description: str, card: CardIdentity) -> LogicalDevice:
-    """A slice of a physical device, which TensorFlow has not named yet."""
+    """A slice of a physical device that TensorFlow has not named yet."""
     return LogicalDevice(
         name="",
         physical=physical,

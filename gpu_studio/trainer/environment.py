@@ -1,11 +1,14 @@
-"""The environment of the process, settled before TensorFlow is imported: what it reads later is too late to change."""
+"""Set this process's environment variables.
+
+It happens before TensorFlow is imported, which reads them only once.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 
-from gpu_studio.plan import Devices, Plan
+from gpu_studio.plan import DeviceSettings, Plan
 from gpu_studio.plan.rules.device_rules import allocator
 from gpu_studio.trainer.errors import PlanRefused
 
@@ -22,7 +25,7 @@ def settle(plan: Plan) -> None:
 
 
 def settings_for(plan: Plan, environ: Mapping[str, str]) -> dict[str, str | None]:
-    """Variables to set before `import tensorflow`, and (None) to take away. Raises PlanRefused."""
+    """Return the variables to set before `import tensorflow`, None to unset. Raises PlanRefused."""
     if next(allocator(plan, environ), None):
         raise PlanRefused(
             "TF_GPU_ALLOCATOR=cuda_malloc_async gives all slices of a card one common pool, so a carve has no limits.",
@@ -39,11 +42,11 @@ def settings_for(plan: Plan, environ: Mapping[str, str]) -> dict[str, str | None
     }
 
 
-def visible_cards(devices: Devices, inherited: str | None) -> str | None:
-    """What CUDA_VISIBLE_DEVICES must say so that TensorFlow sees just the plan's visible cards, in the plan's order.
+def visible_cards(devices: DeviceSettings, inherited: str | None) -> str | None:
+    """Return the CUDA_VISIBLE_DEVICES that shows TensorFlow just the plan's cards, in its order.
 
-    `inherited` is its value now (from a scheduler, say): the plan's `GPU:k` is then the k-th card of that.
-    None leaves it alone.
+    `inherited` is its present value (from a scheduler, say): the plan's `GPU:k` is then the k-th
+    card of that. None leaves the variable alone.
     """
     if not devices.visible:
         return inherited

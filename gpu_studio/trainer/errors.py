@@ -1,26 +1,27 @@
-"""What goes wrong for a reason that a person can do something about: exceptions with a sentence and suggestions."""
+"""Errors that a user can do something about: each has a sentence and suggestions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar
 
-from gpu_studio.runs.event_parts import Mend
+from gpu_studio.contract.event_parts import SuggestedChange
 
 
 class TrainerError(Exception):
-    """A run cannot go on. `message` is a plain sentence; `suggestions` are things to try, the most likely first.
+    """A run cannot go on.
 
-    `mends` are changes of the plan after which it can. `kind` names the kind of failure for programs; empty where it is
-    none of those that have a name.
+    `message` is a plain sentence; `suggestions` are things to try, the most likely first. `mends`
+    are changes of the plan after which it can go on. `kind` names the kind of failure for programs;
+    it is empty where the failure has no such name.
     """
 
     kind: ClassVar[str] = ""
-    # Of an error that comes out of a layer Keras would make another, with the layer's arguments in its message and
-    # without the suggestions: by this it knows that it has done so already.
+    # Keras would replace an error raised in a layer by one that has the layer's arguments in its
+    # message and lacks the suggestions: this attribute tells it that it has already done so.
     _keras_call_info_injected = True
 
-    def __init__(self, message: str, suggestions: Sequence[str] = (), mends: Sequence[Mend] = ()) -> None:
+    def __init__(self, message: str, suggestions: Sequence[str] = (), mends: Sequence[SuggestedChange] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.suggestions = tuple(suggestions)
@@ -40,13 +41,13 @@ class ModelError(TrainerError):
 
 
 class PlanRefused(TrainerError):  # noqa: N818  (read as a sentence: the plan is refused)
-    """The plan asks for something that only Keras could tell is impossible: an option, a loss, a metric."""
+    """The plan asks for something only Keras can rule out: an option, a loss, a metric."""
 
     kind = "plan"
 
 
 class UserCodeError(TrainerError):
-    """Python code of the user's own may not run, or stopped, or gave what training cannot use.
+    """Python code of the user's own may not run, raised an error, or returned unusable values.
 
     `trace` is the traceback from that code's own first line on; empty where none of it was running.
     """
@@ -59,7 +60,7 @@ class UserCodeError(TrainerError):
 
 
 class NotFiniteError(TrainerError):
-    """The loss of the step numbered `step` (from 0), in `epoch` (from 1), is no finite number."""
+    """The loss of step `step` (counted from 0), in `epoch` (from 1), is not finite."""
 
     kind = "not_finite"
 

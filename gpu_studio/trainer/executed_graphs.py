@@ -1,4 +1,4 @@
-"""The graphs that TensorFlow really runs: placed, optimised, and cut into one a device."""
+"""The graphs that TensorFlow executes: placed, optimised, and cut into one graph per device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECEIVES: Final = ("_Recv", "_HostRecv")
 
 @contextmanager
 def watched_graphs() -> Iterator[list[Any]]:
-    """Fill the list, once left, with the graphs of the functions that TensorFlow made ready meanwhile."""
+    """Fill the list, on leaving, with the graphs of functions that TensorFlow built meanwhile."""
     graphs: list[Any] = []
     eager = context.context()
     eager.enable_run_metadata()
@@ -30,7 +30,7 @@ def watched_graphs() -> Iterator[list[Any]]:
 
 
 def _forget_earlier_graphs(eager: Any) -> None:
-    """TensorFlow has gathered the graphs of earlier functions too, and hands them out with those of the next one."""
+    """Drop the graphs of earlier functions, which TensorFlow would return with the next ones."""
     tf.function(lambda: tf.constant(0), autograph=False)()
     eager.export_run_metadata()
 
@@ -41,7 +41,7 @@ def logical_name(device: str) -> str:
 
 
 def devices_in(graphs: Iterable[Any]) -> dict[str, str]:
-    """The logical device of each operation, by its name; of what is sent, by the name of the edge too: its sender's.
+    """Return the logical device of each operation, by name, and the sender of each edge, by name.
 
     A card's profile names a copy by its edge.
     """

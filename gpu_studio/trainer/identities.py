@@ -1,8 +1,9 @@
-"""Which card each of TensorFlow's GPUs is: its UUID and PCI address, as the driver's CUDA tells them in this process.
+"""Which card each of TensorFlow's GPUs is: its UUID and PCI address, from CUDA in this process.
 
-TensorFlow tells neither once its devices are set up: the description that holds the address comes only with a second
-set of devices, which a carved card refuses. But the number in the name of a physical device is the CUDA ordinal, and
-CUDA in the same process, under the same variables, says which card that ordinal is.
+TensorFlow states neither once its devices are set up: the description that holds the address comes
+only with a second set of devices, which a carved card refuses. But the number in the name of a
+physical device is the CUDA ordinal, and CUDA in the same process, under the same variables, says
+which card that ordinal is.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _PART = re.compile(r"MIG-[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 @dataclass(frozen=True, slots=True)
 class CardIdentity:
-    """A card's UUID and PCI address (`0000:2d:00.0`); None is not known."""
+    """A card's UUID and PCI address (`0000:2d:00.0`); None if unknown."""
 
     uuid: str | None = None
     bus_id: str | None = None
@@ -30,7 +31,10 @@ NO_CARD = CardIdentity()
 
 
 def identities(described: Mapping[str, str]) -> dict[str, CardIdentity]:
-    """For each physical GPU (`/physical_device:GPU:0`), given with what TensorFlow calls the card, which card it is."""
+    """Return the card of each physical GPU (`/physical_device:GPU:0`).
+
+    The argument gives TensorFlow's name of the card for each of them.
+    """
     if not described:
         return {}
     cards, visible = cuda_driver()["cards"], os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -38,9 +42,10 @@ def identities(described: Mapping[str, str]) -> dict[str, CardIdentity]:
 
 
 def identity(device: str, description: str, cards: Iterable[Mapping[str, Any]], visible: str | None) -> CardIdentity:
-    """The card of the physical GPU `device`, among `cards` as CUDA counts them under CUDA_VISIBLE_DEVICES=`visible`.
+    """Return the card of the physical GPU `device`, among `cards` in CUDA's numbering.
 
-    Nothing is told of a device that TensorFlow and CUDA call differently: then they do not count alike.
+    CUDA numbers them under CUDA_VISIBLE_DEVICES=`visible`. The identity is unknown if TensorFlow
+    and CUDA name the device differently: then their numbering differs.
     """
     ordinal = device.rpartition(":")[2]
     card = next((card for card in cards if str(card["ordinal"]) == ordinal), {})
@@ -50,6 +55,9 @@ def identity(device: str, description: str, cards: Iterable[Mapping[str, Any]], 
 
 
 def _part(visible: str | None) -> str | None:
-    """The UUID of the part of a card (MIG) that CUDA shows: of those it shows but one, under the UUID of its card."""
+    """Return the UUID of the MIG instance that CUDA shows.
+
+    CUDA shows only one instance, under the UUID of its card.
+    """
     name = (visible or "").strip()
     return name if _PART.fullmatch(name) else None

@@ -1,13 +1,15 @@
-"""What layers change while they are called, caught in each part of a batch and put together afterwards.
+"""Collect the state that layers change in each part of a batch, and combine it afterwards.
 
-A part is a replica's or a micro-batch's. Every part starts from the same values, and what its layers assign is kept
-back until all are done; then each variable gets one new value, by the `aggregation` that it was made with:
+A part belongs to a replica or is a micro-batch. Every part starts from the same values, and what
+its layers assign is held back until all are done; then each variable gets one new value, by the
+`aggregation` that it was made with:
 
-    sum                  its value, and what all parts have added to it (a layer that counts samples);
-    only_first_replica   what the first part left;
-    mean, none           the mean of what the parts left, weighted by their samples.
+        sum                  its value, plus what all parts have added (a layer that counts samples);
+        only_first_replica   the value that the first part left;
+        mean, none           the mean of the values that the parts left, weighted by their samples.
 
-Random state is not kept: what a part draws follows from the seed, the step and the part's number alone.
+Random state is not kept: what a part draws follows from the seed, the step and the part's number
+alone.
 """
 
 from __future__ import annotations
@@ -22,22 +24,23 @@ import tensorflow as tf
 from keras.src.backend.common import global_state
 from keras.src.random import seed_generator
 
-# A layer draws at most so many times in one step before its random numbers would meet the next step's.
+# A layer may draw this often in one step before its random numbers run into the next step's.
 DRAWS_PER_STEP = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a global batch: its number, and its share of the samples; the shares of a batch sum to 1.
+class BatchPart:
+    """A part of a global batch: its number, and its share of the samples.
 
-    A part for which no sample was left computes one all the same, with a share of 0.
+    The shares of a batch sum to 1. A part for which no sample was left computes one all the same,
+    with a share of 0.
     """
 
     number: Any
     share: Any
 
     def of_batch(self, term: Any) -> Any:
-        """What a loss that a layer added for this part comes to in the loss of the whole batch.
+        """Return the share of a layer's loss for this part in the loss of the whole batch.
 
         One number is taken for a mean over the samples, as Keras' own are; of several, the sum is meant.
         """
@@ -46,32 +49,44 @@ class Part:
 
 
 class RandomStates:
-    """Where every source of random numbers starts. The one that layers without a seed share starts from the plan's."""
+    """The initial state of every source of random numbers.
+
+    The source that layers without a seed share starts from the plan's seed.
+    """
 
     def __init__(self, variables: Sequence[Any], seed: int) -> None:
-        """`variables` are a model's."""
-        # Made here: if a layer's first draw made it, that would be while TensorFlow records a step.
+        """`variables` are those of a model."""
+        # Created here: a layer's first draw would create it while TensorFlow traces a step.
         self._shared = seed_generator.global_seed_generator()
         found = [(each, _seed_in(each)) for each in variables if _is_random_state(each)]
         found.append((self._shared.state, seed))
         self._seeds = {id(variable): (variable, start) for variable, start in found}
 
     def share_here(self) -> None:
-        """Have this thread draw from the shared source too: Keras keeps one a thread, and each replica has its own."""
+        """Let this thread draw from the shared source too.
+
+        Keras keeps one source per thread, and each replica has its own thread.
+        """
         global_state.set_global_attribute(seed_generator.GLOBAL_SEED_GENERATOR, self._shared)
 
     def start(self, variable: Any, draw: Any) -> Any:
-        """The state of a source that has drawn `draw` times; None if the variable is no random state."""
+        """Return the state of a source after `draw` draws.
+
+        None if the variable is no random state.
+        """
         if not _is_random_state(variable):
             return None
-        if id(variable) not in self._seeds:  # a source that its layer has not told Keras of
+        if id(variable) not in self._seeds:  # a source that its layer has not registered with Keras
             with tf.init_scope():
                 self._seeds[id(variable)] = (variable, _seed_in(variable))
         return tf.stack([tf.constant(self._seeds[id(variable)][1], tf.int64), draw])
 
 
 class Caught(keras.StatelessScope):  # type: ignore[misc]  # Keras has no types
-    """Catches what layers assign and the losses that they add, and has them draw from the number `draw` on."""
+    """A scope that records what layers assign and the losses that they add.
+
+    In it, layers draw from the number `draw` on.
+    """
 
     def __init__(self, random: RandomStates, draw: Any) -> None:
         super().__init__(collect_losses=True)
@@ -81,11 +96,11 @@ class Caught(keras.StatelessScope):  # type: ignore[misc]  # Keras has no types
 
     @property
     def changed(self) -> list[Any]:
-        """The variables that were assigned, without random states, in the order in which they were."""
+        """The variables that were assigned, in order of assignment and without random states."""
         return list(self._changed.values())
 
     def again(self) -> Caught:
-        """A scope for doing once more, from where this one is now, what is done in this one next."""
+        """Return a scope that repeats what is done in this one next, from its present state."""
         same = Caught(self._random, self._draw)
         same.state_mapping.update(self.state_mapping)
         return same
@@ -100,7 +115,7 @@ class Caught(keras.StatelessScope):  # type: ignore[misc]  # Keras has no types
         return self.state_mapping[id(variable)]
 
     def add_update(self, update: tuple[Any, Any]) -> None:
-        """A layer assigns a value."""
+        """Record that a layer assigns a value."""
         variable, value = update
         if not _is_random_state(variable):
             self._changed[id(variable)] = variable
@@ -108,12 +123,15 @@ class Caught(keras.StatelessScope):  # type: ignore[misc]  # Keras has no types
 
 
 def draws(model: keras.Model) -> bool:
-    """Whether layers of the model keep random states, as dropout does."""
+    """Return whether layers of the model keep random states, as dropout does."""
     return any(map(_is_random_state, model.variables))
 
 
-def contribution(variable: Any, caught: Caught, part: Part) -> Any:
-    """What a part brings to the new value of a variable: `joined` wants the sum over all parts."""
+def contribution(variable: Any, caught: Caught, part: BatchPart) -> Any:
+    """Return a part's contribution to the new value of a variable.
+
+    `joined` takes the sum over all parts.
+    """
     left = caught.get_current_value(variable)
     wide = _wide(variable)
     change = tf.cast(variable.value if left is None else left, wide) - _base(variable.value, wide)
@@ -121,12 +139,12 @@ def contribution(variable: Any, caught: Caught, part: Part) -> Any:
 
 
 def joined(value: Any, total: Any) -> Any:
-    """The new value of a variable: from the one that it has on a device, and the sum of all parts' contributions."""
+    """Return a variable's new value, from its value on one device and the sum of contributions."""
     new = _base(value, total.dtype) + total
     return tf.cast(new if value.dtype.is_floating else tf.round(new), value.dtype)
 
 
-def _weight(variable: Any, part: Part) -> Any:
+def _weight(variable: Any, part: BatchPart) -> Any:
     if variable.aggregation == "sum":
         return tf.sign(part.share)
     return tf.equal(part.number, 0) if variable.aggregation == "only_first_replica" else part.share
@@ -138,13 +156,19 @@ def _wide(variable: Any) -> tf.DType:
 
 
 def _base(value: Any, dtype: tf.DType) -> Any:
-    """What changes are counted from: the value, unless it is infinite, as a greatest value seen so far begins."""
+    """Return the value that changes are counted from.
+
+    That is the variable's value unless it is infinite, as the start of a running maximum is.
+    """
     value = tf.cast(value, dtype)
     return tf.where(tf.math.is_finite(value), value, tf.zeros_like(value))
 
 
 def _as_if_read(variable: Any, value: Any) -> Any:
-    """The value, with the gradient that a read of the variable has: to training, it was assigned and then read."""
+    """Return the value with the gradient of a read of the variable.
+
+    For training, the variable was assigned and then read.
+    """
 
     @tf.custom_gradient  # type: ignore[untyped-decorator]
     def read(new: Any, _old: Any) -> tuple[Any, Any]:

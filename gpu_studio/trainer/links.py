@@ -1,4 +1,7 @@
-"""How fast tensors go from one device to another, measured: the same small program with tensors of two sizes."""
+"""Measure how fast tensors travel between devices.
+
+The same small program is timed with tensors of two sizes.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ HANDED_OVER = 1e12
 
 
 def bandwidth(source: str, target: str) -> float | None:
-    """Bytes a second from one logical device to another; None where nothing is copied, or nothing has room."""
+    """Return the bytes per second from one logical device to another.
+
+    None where nothing is copied, or where there is no memory for it.
+    """
     for size in LARGE:
         try:
             small, large = (_seconds(source, target, each) for each in (SMALL, size))
@@ -29,7 +35,7 @@ def bandwidth(source: str, target: str) -> float | None:
 
 
 def _seconds(source: str, target: str, size: int) -> float:
-    """The least time in which a tensor of `size` bytes on `source` has come to `target`."""
+    """Return the least time in which a tensor of `size` bytes travels from `source` to `target`."""
     with tf.device(source):
         tensor = tf.fill((size // 4,), 1.0)
     across = tf.function(lambda x: _taken(x, target), autograph=False)
@@ -38,7 +44,7 @@ def _seconds(source: str, target: str, size: int) -> float:
 
 
 def _taken(tensor: Any, target: str) -> Any:
-    """One number of the tensor, read on `target`: reading it waits for the whole of it."""
+    """One number of the tensor, read on `target`: the read waits for the whole tensor."""
     with tf.device(target):
         return tf.identity(tensor)[:1]
 

@@ -1,4 +1,7 @@
-"""The one training loop: calls of some steps, between which it listens, tells, and writes checkpoints."""
+"""The only training loop. It calls some steps at a time.
+
+Between two calls it obeys commands, writes events and takes checkpoints.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
+from gpu_studio.contract.events import Epoch, Finished, StateChanged, Steps
 from gpu_studio.plan.monitors import VALIDATION
-from gpu_studio.runs.events import Epoch, Finished, StateChanged, Steps
 from gpu_studio.trainer.call import Call
 from gpu_studio.trainer.checkpoints import Checkpoints, Snapshot
 from gpu_studio.trainer.control import Control
@@ -17,8 +20,8 @@ from gpu_studio.trainer.data import Split
 from gpu_studio.trainer.errors import NotFiniteError
 from gpu_studio.trainer.meters import Tally
 from gpu_studio.trainer.monitors import Monitor
-from gpu_studio.trainer.pace import Pace
-from gpu_studio.trainer.progress import Progress, Reached
+from gpu_studio.trainer.pace import CallLength
+from gpu_studio.trainer.progress import Reached, TrainingProgress
 from gpu_studio.trainer.session import Session
 from gpu_studio.trainer.telemetry import Telemetry, finite
 
@@ -26,11 +29,11 @@ TEST = "test_"
 
 
 class Stopped(Exception):  # noqa: N818  (no error: someone asked for it)
-    """Someone asked to stop, and the call under way is done."""
+    """A stop was requested, and the call under way is done."""
 
 
 class Loop:
-    """Trains a session from where `reached` says to the end of the plan, or until it is told to stop."""
+    """Trains a session from where `reached` says to the end of the plan, or until it must stop."""
 
     def __init__(
         self, session: Session, control: Control, telemetry: Telemetry, checkpoints: Checkpoints, reached: Reached
@@ -41,33 +44,39 @@ class Loop:
         self._identity = {**session.identity(), "parts": session.cut.replicas}
         self._telemetry, self._checkpoints = telemetry, checkpoints
         self._settings = session.plan.training
-        self._pace, self._evaluation_pace = Pace(self._settings.steps_per_call), Pace(self._settings.steps_per_call)
+        self._pace, self._evaluation_pace = (
+            CallLength(self._settings.steps_per_call),
+            CallLength(self._settings.steps_per_call),
+        )
         self._evaluations: dict[int, object] = {}
         self.best_weights: dict[str, np.ndarray] = {}
         self._began = time.perf_counter()
         self._saved_step: int | None = None
-        # Of this process alone: of a resumed epoch the checkpoint does not tell how long its beginning took.
+        # Of this process alone: a checkpoint does not say how long the beginning of its epoch took.
         self._epoch_seconds, self._epoch_samples = 0.0, 0
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> TrainingProgress:
         """How far the run has come."""
         return self._reached.progress
 
     @progress.setter
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: TrainingProgress) -> None:
         self._reached.progress = progress
 
     def run(self) -> Finished:
-        """Train, then evaluate on the test split. Raises NotFiniteError if the loss is no number any more."""
+        """Train, then evaluate on the test split.
+
+        Raises NotFiniteError if the loss is not finite.
+        """
         try:
             reason = self._train()
             return self._finished(reason, self._test())
         except Stopped:
             self._telemetry.tell(StateChanged(state="stopping", reason="writing a checkpoint"))
-            if self._saved_step != self.progress.step:  # A second one would take the place of the first and its value.
+            if self._saved_step != self.progress.step:  # A second one would replace the first and its value.
                 self._save(None)
-            # The disk may have refused it, and then nobody shall be told that there is one.
+            # The disk may have refused it: then nobody must be told that it exists.
             return self._finished("stopped" if self._checkpoints.has(self.progress.step) else "stopped_now", {})
 
     def _finished(
@@ -105,7 +114,7 @@ class Loop:
         self._listen()
 
     def _batch_sizes(self) -> np.ndarray:
-        """The sizes of the global batches that are left in the epoch under way."""
+        """The sizes of the global batches left in the epoch under way."""
         cut = self._session.cut
         starts = np.arange(self.progress.samples, cut.samples, cut.batch)
         return np.minimum(cut.batch, cut.samples - starts)
@@ -164,7 +173,10 @@ class Loop:
             self._save(Monitor(self._settings.checkpoint.monitor).value(metrics))
 
     def _evaluate(self, split: Split, prefix: str) -> dict[str, float]:
-        """Metrics of a split, in calls between which it listens: a stop evaluates nothing more."""
+        """Evaluate a split in calls between which commands are obeyed.
+
+        A stop ends the evaluation.
+        """
         if id(split) not in self._evaluations:
             self._evaluations[id(split)] = self._session.evaluation_stream(split)
         stream = self._evaluations[id(split)]

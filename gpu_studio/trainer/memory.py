@@ -1,4 +1,4 @@
-"""Memory of each logical device, as exactly as TensorFlow can tell."""
+"""Measure the memory of each logical device, as exactly as TensorFlow reports it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from gpu_studio.runs.events import DeviceMemory, LogicalDevice
+from gpu_studio.common.figures import MIB
+from gpu_studio.contract.events import DeviceMemory, LogicalDevice
 
-MIB = 1024 * 1024
 HOST = "host"
 
 
@@ -32,8 +32,8 @@ def _parts(variable: Any) -> Sequence[Any]:
 class MemoryMeter:
     """Reads the allocators of the logical devices that take part in a run.
 
-    TensorFlow counts each logical GPU by itself, but all logical CPUs together: for those the host's arena is told
-    once, and for each the bytes of the variables that lie there.
+    TensorFlow counts each logical GPU separately, but all logical CPUs together: for those the
+    host's arena is reported once, and for each the bytes of the variables on it.
     """
 
     def __init__(self, logical: Sequence[LogicalDevice], variables: dict[str, int]) -> None:
@@ -43,7 +43,7 @@ class MemoryMeter:
         self._cpus = cpus if len(cpus) > 1 or not self._cards else []
 
     def read(self) -> list[DeviceMemory]:
-        """One row a logical device; the host's arena last, where the run computes on CPUs."""
+        """Return one row per logical device, then the host's arena if the run computes on CPUs."""
         rows = [self._card(device) for device in self._cards]
         rows += [self._placed(name) for name in self._cpus]
         return rows + ([self._host()] if self._cpus else [])

@@ -1,8 +1,9 @@
-"""Keras metrics as sums: every replica adds to nothing, and what it added is added up here.
+"""Keras metrics as sums: each replica starts from zero, and its additions are summed here.
 
-Keras keeps a metric's state in variables that each strategy treats in its own way. Its metrics are accumulators that
-start from zero, so what a batch adds can be computed as a value (`stateless_update_state`), summed over replicas and
-steps, and given back at the end (`stateless_result`): the same numbers under every strategy, and nothing to reset.
+Keras keeps a metric's state in variables that each strategy treats in its own way. Its metrics are
+accumulators that start from zero, so what a batch adds can be computed as a value
+(`stateless_update_state`), summed over replicas and steps, and read at the end
+(`stateless_result`): the same numbers under every strategy, and nothing to reset.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ class Meters:
     """The metrics of one pass over a split. Make it outside of a strategy's scope."""
 
     def __init__(self, metrics: Sequence[Any], example: tuple[Any, Any]) -> None:
-        """`example` is (labels, outputs) of at least one sample: some metrics make their state when they see one."""
+        """`example` is (labels, outputs) of one sample or more.
+
+        Some metrics create their state when they first see a sample.
+        """
         self.metrics = list(metrics)
         for metric in self.metrics:
             metric.update_state(*example)
@@ -28,11 +32,14 @@ class Meters:
         self._initial = [[np.asarray(v) for v in metric.variables] for metric in self.metrics]
 
     def nothing(self) -> Deltas:
-        """What no sample at all adds: zeros shaped as each metric's state."""
+        """Return the contribution of no sample: zeros in the shape of each metric's state."""
         return [[tf.zeros(state.shape, state.dtype) for state in states] for states in self._initial]
 
     def added(self, labels: Any, outputs: Any, weight: Any) -> Deltas:
-        """What these samples add to each metric's state; called in a replica. `weight` is one number a sample."""
+        """Return what these samples add to each metric's state, in a replica.
+
+        `weight` is one per sample.
+        """
         rows = []
         for metric, initial in zip(self.metrics, self._initial, strict=True):
             start = [tf.constant(state) for state in initial]
@@ -41,7 +48,7 @@ class Meters:
         return rows
 
     def results(self, sums: Sequence[Sequence[np.ndarray]]) -> dict[str, float]:
-        """The value of each metric, by name, from all that was added."""
+        """Return the value of each metric, by name, from the sum of all contributions."""
         values = {}
         for metric, initial, added in zip(self.metrics, self._initial, sums, strict=True):
             state = [tf.constant((old + new).astype(old.dtype)) for old, new in zip(initial, added, strict=True)]
@@ -50,7 +57,7 @@ class Meters:
 
 
 class Tally:
-    """What was added so far in an epoch: the loss, and the state of each metric. Summed in double precision."""
+    """The sums of an epoch so far, in double precision: the loss and each metric's state."""
 
     def __init__(self, meters: Meters) -> None:
         self._meters = meters
@@ -67,16 +74,19 @@ class Tally:
                 state += value
 
     def results(self) -> dict[str, float]:
-        """`loss`, the mean over the samples, and every metric."""
+        """Return `loss`, the mean over the samples, and every metric."""
         return {"loss": self.loss / max(self.samples, 1), **self._meters.results(self.sums)}
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The tally as named arrays, for a checkpoint."""
+        """Return the tally as named arrays, for a checkpoint."""
         states = {f"{m}.{s}": value for m, row in enumerate(self.sums) for s, value in enumerate(row)}
         return {"loss": np.float64(self.loss), "samples": np.int64(self.samples), **states}  # type: ignore[dict-item]
 
     def restore(self, arrays: dict[str, np.ndarray]) -> bool:
-        """Go on from `arrays()`; False, and nothing done, if they are of other metrics."""
+        """Continue from `arrays()`.
+
+        Return False, changing nothing, if they are of other metrics.
+        """
         mine = self.arrays()
         if {k: v.shape for k, v in mine.items()} != {k: v.shape for k, v in arrays.items()}:
             return False

@@ -1,7 +1,8 @@
-"""The layers of a Keras model that can each be put on a device, in the order they run, and which feeds which.
+"""The layers of a Keras model that can be placed one by one, in running order, and their inputs.
 
-A leaf is a layer that is no `keras.Model`: what a nested model holds is placed by itself, what a composite layer holds
-goes with it. Edges run through nested models and through bare operations (`x + y`), which nobody places.
+A leaf is a layer that is not a `keras.Model`: layers in a nested model are placed one by one,
+layers in a composite layer move with it. Edges run through nested models and through bare
+operations (`x + y`), which nobody places.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ Producers = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class PlaceableLayer:
-    """A leaf layer. `path` is its name, `outer/inner` within a nested model; `inputs` are the paths that feed it."""
+    """A leaf layer.
+
+    `path` is its name, `outer/inner` within a nested model; `inputs` are the paths that feed it.
+    """
 
     path: str
     layer: Any
@@ -27,10 +31,11 @@ class PlaceableLayer:
 
 
 def placeable_layers(model: Any) -> list[PlaceableLayer]:
-    """The leaves of `model`, each once, in the order in which they first run; input layers are left out.
+    """Return the leaves of `model`, each once, in the order in which they first run.
 
-    A leaf that is called several times has the inputs of all calls. Of a model that is no graph (a subclass) the order
-    and the edges are those of a trial call; where that fails, the order is that of its attributes, in a chain.
+    Input layers are left out. A leaf that is called several times has the inputs of all calls. If
+    the model is no graph (a subclass), the order and the edges are those of a trial call; where
+    that fails, the leaves form a chain in the order of the model's attributes.
     """
     listing = _Listing()
     listing.model(model, "", [()], _build_shapes(model))
@@ -38,7 +43,7 @@ def placeable_layers(model: Any) -> list[PlaceableLayer]:
 
 
 def graph_of(model: Any) -> Any:
-    """The functional graph of a Functional model or of a Sequential one that is built; None for other models."""
+    """Return the functional graph of a Functional or built Sequential model; None for others."""
     found = getattr(model, "_functional", None) if isinstance(model, keras.Sequential) else model
     return found if hasattr(found, "_nodes_by_depth") else None
 
@@ -51,7 +56,7 @@ def nodes_of(graph: Any) -> Iterator[Any]:
 
 
 class _Listing:
-    """Walks through a model and what is nested in it, and remembers every leaf and what feeds it."""
+    """Walks through a model and its nested models, recording every leaf and what feeds it."""
 
     def __init__(self) -> None:
         self._paths: dict[int, str] = {}
@@ -61,7 +66,7 @@ class _Listing:
         return [PlaceableLayer(path, layer, tuple(feeds)) for path, (layer, feeds) in self._found.items()]
 
     def model(self, model: Any, prefix: str, feeds: Sequence[Producers], shapes: Any) -> list[Producers]:
-        """Who feeds the outputs of `model`, when `feeds` feed its inputs."""
+        """Return what feeds the outputs of `model` when `feeds` feed its inputs."""
         graph = graph_of(model)
         if graph is None:
             return [self._called(model, prefix, _joined(feeds), shapes)]
@@ -106,7 +111,7 @@ class _Listing:
         return _joined([*before, feeds] if call.takes_input else before)
 
     def _free(self, path: str) -> str:
-        """The path, with a number if another layer has it: only layers of a graph have names of their own."""
+        """Return the path, numbered if another layer has it: outside graphs, names may repeat."""
         number, free = 1, path
         while free in self._found:
             number += 1
@@ -124,7 +129,7 @@ def leaves_below(model: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _chain(leaves: Iterable[Any]) -> tuple[list[Called], list[Any]]:
-    """Leaves as if each took what the one before it gives."""
+    """Return the leaves as if each took the output of the one before it."""
     layers = list(leaves)
     after = [[], *([layer] for layer in layers[:-1])]
     calls = [Called(layer, before, not before) for layer, before in zip(layers, after, strict=False)]
@@ -136,7 +141,7 @@ def _joined(feeds: Iterable[Producers]) -> Producers:
 
 
 def _build_shapes(model: Any) -> Any:
-    """The shapes that a model was built for, one an input; None if it does not know them."""
+    """Return the shapes that a model was built for, one per input; None if unknown."""
     config: Mapping[str, Any] = (model.get_build_config() or {}) if model.built else {}
     if "input_shape" in config:
         return [config["input_shape"]]

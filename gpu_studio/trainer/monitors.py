@@ -1,4 +1,4 @@
-"""Which of two epochs was better."""
+"""Decide which of two epochs was better."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from gpu_studio.plan.monitors import VALIDATION, more_is_better
 
 @dataclass(frozen=True, slots=True)
 class Monitor:
-    """A metric that is watched, by its name in an epoch's metrics (`val_loss`, `accuracy`)."""
+    """A watched metric, by its name in an epoch's metrics (`val_loss`, `accuracy`)."""
 
     name: str
 
     def value(self, metrics: Mapping[str, float]) -> float | None:
-        """Its value in an epoch's metrics; of the training split where there is no validation split."""
+        """Return its value in an epoch's metrics.
+
+        The training split's if there is no validation split.
+        """
         value = metrics.get(self.name, metrics.get(self.name.removeprefix(VALIDATION)))
         return value if value is not None and math.isfinite(value) else None
 

@@ -1,4 +1,7 @@
-"""Batch normalisation over several replicas: each normalises its own part of the batch, unless it is told otherwise."""
+"""Batch normalisation with several replicas.
+
+Each replica normalises its own part of the batch, unless the layer is synchronised.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,15 @@ from collections.abc import Iterator
 
 import keras
 
-from gpu_studio.runs.events import Warned
+from gpu_studio.contract.events import Warned
 from gpu_studio.trainer.batches import Cut
 
 
 def is_apart(layer: keras.layers.Layer) -> bool:
-    """Whether the layer's replicas do not normalise together; one that is frozen uses the statistics that it has."""
+    """Return whether the layer's replicas normalise separately.
+
+    A frozen layer uses the statistics that it has, and does not count.
+    """
     return (
         isinstance(layer, keras.layers.BatchNormalization)
         and layer.trainable
@@ -20,7 +26,7 @@ def is_apart(layer: keras.layers.Layer) -> bool:
 
 
 def replicas_apart(model: keras.Model, cut: Cut) -> Iterator[Warned]:
-    """A warning for a model that several replicas train in another way than one device would."""
+    """Return a warning if several replicas train the model differently from one device."""
     count = sum(map(is_apart, model._flatten_layers()))  # noqa: SLF001 (no public name)
     if count:
         layers = "Its batch normalisation normalises" if count == 1 else f"Its {count} batch normalisations normalise"

@@ -6,11 +6,12 @@ CALL_SECONDS = 0.1
 FASTER_AT_MOST = 4
 
 
-class Pace:
-    """Chooses so many steps that a call lasts about a tenth of a second.
+class CallLength:
+    """Chooses the number of steps so that a call lasts about a tenth of a second.
 
-    Fewer calls cost less (the way from Python into TensorFlow and back is paid once a call); longer ones would make
-    the curves jerk and *Stop* wait. A plan's `steps_per_call` above 0 is taken as it is.
+    Fewer calls cost less, because each pays once for the way from Python into TensorFlow and back.
+    Longer calls would make the curves jerk and *Stop* wait. A plan's `steps_per_call` above 0 is
+    used as it is.
     """
 
     def __init__(self, wanted: int) -> None:
@@ -18,7 +19,7 @@ class Pace:
         self._steps = wanted or 1
 
     def next(self, left: int) -> int:
-        """Steps of the next call, when `left` steps are left in the epoch."""
+        """Return the steps of the next call, with `left` steps left in the epoch."""
         return max(1, min(self._steps, left))
 
     def measured(self, steps: int, seconds: float) -> None:
@@ -26,5 +27,6 @@ class Pace:
         if self._fixed:
             return
         fitting = int(CALL_SECONDS * steps / max(seconds, 1e-6))
-        # The first call is slow because it is traced, a later one may be by chance: approach, don't jump.
+        # The first call is slow because it is traced, and a later one may be by chance: adjust
+        # gradually.
         self._steps = max(1, min(fitting, FASTER_AT_MOST * self._steps))

@@ -1,4 +1,4 @@
-"""Mixed precision by what the devices compute fast."""
+"""Choose mixed precision by what the devices compute fast."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ AMPERE = (8, 0)
 
 
 def set_precision(mixed: bool, replicas: Sequence[str]) -> str:
-    """Set Keras' policy for the layers to come, and return its name.
+    """Set Keras' policy for layers created from now on, and return its name.
 
-    bfloat16 where it is fast (compute capability 8.0 and later, and CPUs): it has float32's range, so that the loss
-    needs no scaling. float16 with loss scaling on older cards, which have no bfloat16.
+    bfloat16 where it is fast (compute capability 8.0 and later, and CPUs): it has float32's range,
+    so that the loss needs no scaling. float16 with loss scaling on older cards, which have no
+    bfloat16.
     """
     policy = "float32"
     if mixed:

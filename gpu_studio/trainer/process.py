@@ -1,27 +1,54 @@
-"""The frame of the trainer process: lock, events, environment, and an end that is always told."""
+"""The frame of the trainer process.
+
+Lock, events, environment, and an end that is always reported.
+"""
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import socket
 import sys
+import threading
 import time
 from contextlib import suppress
 
 from gpu_studio import __version__, plan
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.event_writer import EventWriter
-from gpu_studio.runs.events import Finished, Started, StateChanged
-from gpu_studio.runs.inheritance import resumed_from
-from gpu_studio.runs.lock import Lock, take
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.event_writer import EventWriter
+from gpu_studio.contract.events import Failed, Finished, Started, StateChanged
+from gpu_studio.contract.inheritance import resumed_from
+from gpu_studio.contract.lock import Lock, take
 from gpu_studio.trainer import environment, user_code
 from gpu_studio.trainer.control import Control
-from gpu_studio.trainer.ending import Ending
 from gpu_studio.trainer.errors import TrainerError
-from gpu_studio.trainer.failures import Scene, explain
+from gpu_studio.trainer.failures import FailureContext, explain
 from gpu_studio.trainer.profile_folder import remove_own
 from gpu_studio.trainer.progress import Reached
+
+
+class Ending:
+    """Writes the terminal event of a run, and closes its events."""
+
+    def __init__(self, writer: EventWriter) -> None:
+        self._writer = writer
+        self._lock = threading.Lock()
+        self._reported = False
+
+    def tell(self, event: Finished | Failed) -> bool:
+        """Write `event` and the state it leads to.
+
+        Return False if another end was reported already.
+        """
+        with self._lock:
+            if self._reported:
+                return False
+            self._reported = True
+            self._writer.write(StateChanged(state=event.state))
+            self._writer.write(event)
+            return True
+
 
 FINISHED, FAILED = 0, 1
 ROOM_SECONDS, HURRIED_SECONDS = 600.0, 5.0
@@ -29,7 +56,10 @@ ROOM_SECONDS, HURRIED_SECONDS = 600.0, 5.0
 
 
 def train(run: RunDirectory) -> int:
-    """Train the plan of `run` to its end; the exit status. Every end but a crash is told in the events."""
+    """Train the plan of `run` to its end and return the exit status.
+
+    Every end except a crash is reported in the events.
+    """
     lock = take(run.lock_file)
     writer = EventWriter(run.events_file)
     ending, reached = Ending(writer), Reached()
@@ -41,13 +71,13 @@ def train(run: RunDirectory) -> int:
         abandon=_abandon,
         is_out_of_hand=user_code.under_way,
     )
-    scene = Scene(run, tell=writer.write, hurried=lambda: control.stopping)
+    context = FailureContext(run, tell=writer.write, hurried=lambda: control.stopping)
     try:
         control.start()
-        ending.tell(_train(run, writer, control, reached, scene))
+        ending.tell(_train(run, writer, control, reached, context))
         return FINISHED
-    except Exception as error:  # noqa: BLE001  (whatever it was, the reader must learn of it)
-        ending.tell(explain(error, scene))
+    except Exception as error:  # noqa: BLE001  (whatever it was, it must be reported)
+        ending.tell(explain(error, context))
         return FAILED
     finally:
         _close(writer, control, lock)
@@ -56,7 +86,10 @@ def train(run: RunDirectory) -> int:
 
 
 def _close(writer: EventWriter, control: Control, lock: Lock) -> None:
-    """Close the events once they are all written; who cannot wait for room on a full disk can still stop the run."""
+    """Close the events once they are all written.
+
+    While this waits for room on a full disk, the run can still be stopped.
+    """
     ended = time.monotonic()
 
     def hurried() -> bool:
@@ -66,17 +99,25 @@ def _close(writer: EventWriter, control: Control, lock: Lock) -> None:
         lock.leave_word(f"The last events of this run could not be written: {writer.refusal}.")
 
 
-def _train(run: RunDirectory, writer: EventWriter, control: Control, reached: Reached, scene: Scene) -> Finished:
-    scene.plan = todo = _plan_of(run)
+def _train(
+    run: RunDirectory, writer: EventWriter, control: Control, reached: Reached, context: FailureContext
+) -> Finished:
+    context.plan = todo = _plan_of(run)
     writer.write(_started(run, todo))
     writer.write(StateChanged(state="starting"))
-    for code in user_code.codes_of(todo, scene.base):
+    for code in user_code.codes_of(todo, context.base):
         writer.write(code)
     environment.settle(todo)
-    # Imported here: TensorFlow reads the environment once, while it is imported.
-    from gpu_studio.trainer.training import train_plan
-
-    return train_plan(run, todo, writer, control, reached, scene)
+    # Imported here: TensorFlow reads the environment once, while it is imported. Garbage
+    # collections meanwhile would take a fifth of the time and free nothing; later ones skip what
+    # was imported.
+    gc.disable()
+    try:
+        from gpu_studio.trainer.training import train_plan
+    finally:
+        gc.freeze()
+        gc.enable()
+    return train_plan(run, todo, writer, control, reached, context)
 
 
 def _plan_of(run: RunDirectory) -> plan.Plan:
@@ -110,12 +151,12 @@ def _stop_now(writer: EventWriter, ending: Ending, reached: Reached, seconds: fl
 
 
 def _abandon() -> None:
-    # Nothing that it trains from here on could be kept, and nobody could stop it.
+    # Nothing that it trains from now on could be kept, and nobody could stop it.
     _leave_with("The run's folder was deleted: the trainer ends.\n", FAILED)
 
 
 def _leave_with(words: str, status: int) -> None:
-    """End the process at once, also where a full disk takes no last words."""
+    """End the process at once, even if a full disk accepts no last words."""
     with suppress(OSError):
         sys.stderr.write(words)
         sys.stderr.flush()

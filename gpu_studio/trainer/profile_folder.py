@@ -1,4 +1,7 @@
-"""The folder into which TensorFlow writes a profile, handed out as a file only: gone whatever ends the process."""
+"""The temporary folder into which TensorFlow writes a profile, handed out as a file only.
+
+It is removed whatever ends the process.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _unused.set()
 
 @contextmanager
 def profile_folder() -> Iterator[Path]:
-    """A new folder, which is removed in the end; those that killed processes left are removed with it."""
+    """Create a folder and remove it in the end, along with those that killed processes left."""
     _unused.clear()
     try:
         with tempfile.TemporaryDirectory(prefix=f"{_NAME}{os.getpid()}-") as folder:
@@ -34,9 +37,10 @@ def profile_folder() -> Iterator[Path]:
 
 
 def remove_own() -> None:
-    """Remove what this process has, which is about to end at once, by whichever of its threads.
+    """Remove this process's folder when the process is about to end at once, on any thread.
 
-    What TensorFlow is just writing there is waited for, a second at most: it would make the folder anew.
+    This waits, a second at most, for what TensorFlow is just writing there: TensorFlow would create
+    the folder again.
     """
     _unused.wait(_PATIENCE_S)
     _remove(lambda owner: owner == os.getpid())

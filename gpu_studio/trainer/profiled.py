@@ -1,8 +1,9 @@
-"""What TensorFlow's own profiler saw being executed: each operation by its full name, when, and for how long.
+"""The operations that TensorFlow's profiler saw: full name, time, and duration of each.
 
-It notes what TensorFlow holds for expensive. That is every operation of a new function, because each is held for
-expensive until it was timed about ninety times; of an old one those that take some microseconds (executor.cc,
-`IsExpensive`). A finer level can be asked for, but TensorFlow 2.21 takes no notice of it.
+The profiler records what TensorFlow considers expensive. That is every operation of a new function,
+because each is considered expensive until it was timed about ninety times; of an old function,
+those that take some microseconds (executor.cc, `IsExpensive`). A finer level can be requested, but
+TensorFlow 2.21 ignores it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from gpu_studio.trainer.profile_folder import profile_folder
 PICOSECONDS = 1e-12
 _NAME = "tf_op"
 _CARD = "/device:"
-# The kernels between cards, which belong to no operation, or to none by its name in the graph.
+# The kernels between cards, which belong to no operation, or to none with a name in the graph.
 _NAMELESS = ("nccl", "MemcpyP2P")
 
 
@@ -43,10 +44,10 @@ class Executed:
 
 @contextmanager
 def profiled() -> Iterator[list[Executed]]:
-    """Fill the list, once left, with what was executed meanwhile, in the order in which it began.
+    """Fill the list, on leaving, with what was executed meanwhile, ordered by its beginning.
 
-    Of a card these are its kernels, under the name of the operation that launched them, and not the launching; of a CPU
-    the operations.
+    For a card these are its kernels, under the name of the operation that launched them, and not
+    the launches; for a CPU the operations.
     """
     executed: list[Executed] = []
     with profile_folder() as folder:
@@ -68,7 +69,7 @@ def _read(folder: Path) -> list[Executed]:
 
 
 def executed_in(space: Any) -> list[Executed]:
-    """The operations in what a profile wrote down."""
+    """Return the operations in a profile."""
     kernels = [e for p in space.planes if p.name.startswith("/device:GPU") for e in _events(p, kernels=True)]
     launched = {each.name for each in kernels} - {""}
     hosts = [e for p in space.planes if p.name.startswith("/host:CPU") for e in _events(p, kernels=False)]
@@ -89,13 +90,13 @@ def _events(plane: Any, *, kernels: bool) -> Iterator[Executed]:
 
 
 def _operation(text: str) -> tuple[str, str]:
-    """Name and type of `name:Type`; what is written otherwise is no operation."""
+    """Split `name:Type` into name and type; anything else is no operation."""
     name, separator, kind = text.rpartition(":")
     return (name, kind) if separator and kind and " " not in text and "::" not in text else ("", "")
 
 
 def _launcher(plane: Any, event: Any) -> tuple[str, str]:
-    """Name and type of the operation that launched a kernel; the type is not always told."""
+    """Return name and type of the operation that launched a kernel; the type may be unknown."""
     for stat in event.stats:
         if plane.stat_metadata[stat.metadata_id].name == _NAME:
             text = str(stat.str_value or plane.stat_metadata[stat.ref_value].name)

@@ -16,11 +16,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from gpu_studio.runs.events import Event
+from gpu_studio.contract.events import Event
 from gpu_studio.trainer.call import Call, added_up
 from gpu_studio.trainer.communication import CommunicationMeter, between_replicas
 from gpu_studio.trainer.executed_graphs import logical_name
-from gpu_studio.trainer.layer_state import DRAWS_PER_STEP, Caught, Part, RandomStates, contribution, joined
+from gpu_studio.trainer.layer_state import DRAWS_PER_STEP, BatchPart, Caught, RandomStates, contribution, joined
 from gpu_studio.trainer.meters import Deltas, Meters
 from gpu_studio.trainer.sole_output import sole_output
 from gpu_studio.trainer.step_recorder import StepRecorder
@@ -42,7 +42,10 @@ class Program:
         seed: int,
         tell: Callable[[Event], object] | None = None,
     ) -> None:
-        """`seed` is the plan's. `tell` gets what goes on between the replicas, where there are several."""
+        """`seed` is the plan's.
+
+        `tell` gets the traffic between the replicas, if there are several.
+        """
         self.strategy, self.model, self.optimizer, self.loss, self.meters = strategy, model, optimizer, loss, meters
         self._replicas = strategy.num_replicas_in_sync
         self._random = RandomStates(model.variables, seed)
@@ -56,7 +59,7 @@ class Program:
     def state(self) -> dict[str, Any]:
         """Everything that a checkpoint holds, under names that stay the same in every strategy."""
         weights = {f"model/{i}/{v.path}": v for i, v in enumerate(self.model.weights)}
-        # The learning rate is the plan's: a resumed run may have been given another.
+        # The learning rate is the plan's: a resumed run may have a new one.
         slots = [v for v in self.optimizer.variables if v.name != "learning_rate"]
         return weights | {f"optimizer/{i}": v for i, v in enumerate(slots)}
 
@@ -66,7 +69,10 @@ class Program:
         return [*self.model.variables, *self.optimizer.variables]
 
     def train(self, stream: Any, first_step: int, count: int) -> Call:
-        """Train `count` steps on the next parts of `stream`; the first is number `first_step` of the run."""
+        """Train `count` steps on the next parts of `stream`.
+
+        The first is step `first_step` of the run.
+        """
         if self._recorder is None:
             return self._call(stream, first_step, count)
         return self._recorder.train(self._call, stream, first_step, count)
@@ -77,16 +83,17 @@ class Program:
         return Call(losses.numpy(), deltas, float(waited))
 
     def evaluate(self, stream: Any, first_batch: int, count: int) -> tuple[Any, Deltas]:
-        """The mean loss of each of the next `count` batches of `stream`, and what the metrics got.
+        """Return the mean losses of the next `count` batches of `stream`, and the metrics' sums.
 
-        The first is number `first_batch` of its split: what layers draw is the same whenever a split is evaluated.
+        The first is batch `first_batch` of its split: layers draw the same numbers whenever a split
+        is evaluated.
         """
         first = tf.constant(first_batch, tf.int64)
         losses, deltas = self._evaluate(stream, first, tf.constant(count, tf.int32))
         return losses.numpy(), deltas
 
-    # Traced by TensorFlow, and not by AutoGraph: for each function that it converts it leaves a file in the folder of
-    # temporary files, which is removed by no process that is killed.
+    # Traced by TensorFlow without AutoGraph, which leaves a file in the folder of temporary files
+    # for each function that it converts; a killed process would not remove it.
 
     def _train_steps(self, stream: Any, first: Any, count: Any) -> tuple[Any, Deltas, Any]:
         def step(index: Any, losses: Any, deltas: Deltas, waited: Any, before: Any) -> tuple[Any, ...]:
@@ -106,7 +113,7 @@ class Program:
 
     def _evaluate_steps(self, stream: Any, first: Any, count: Any) -> tuple[Any, Deltas]:
         def step(index: Any, losses: Any, deltas: Deltas) -> tuple[Any, ...]:
-            # Counted down from -1, where no step of training is.
+            # Counted down from -1, where there are no training steps.
             number = -1 - first - tf.cast(index, tf.int64)
             loss, added = self._evaluate_step(self._next(stream), number)
             return index + 1, losses.write(index, loss), added_up(deltas, added)
@@ -143,7 +150,7 @@ class Program:
             loss, outputs, changes = self._judged_replica(context, x, y, weight, step, training=True)
             scaled = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled, [v.value for v in trainable])
-        # First, because an update changes what the layers left.
+        # First, because an update changes the state that the layers left.
         self._write(context, *changes)
         self.optimizer.apply(self._summed(context, gradients), trainable)
         if self._constraints:
@@ -158,9 +165,9 @@ class Program:
 
     def _judged_replica(
         self, context: Any, x: Any, y: Any, weight: Any, step: Any, *, training: bool
-    ) -> tuple[Any, Any, tuple[Caught, Part]]:
-        """The replica's part of the loss, its outputs, and what its layers have changed."""
-        part = Part(tf.cast(context.replica_id_in_sync_group, tf.int64), tf.reduce_sum(weight))
+    ) -> tuple[Any, Any, tuple[Caught, BatchPart]]:
+        """Return the replica's part of the loss, its outputs, and what its layers have changed."""
+        part = BatchPart(tf.cast(context.replica_id_in_sync_group, tf.int64), tf.reduce_sum(weight))
         with self._caught(step * self._replicas + part.number) as caught:
             outputs = sole_output(self.model(x, training=training))
             penalty = self._penalty(caught, part)
@@ -172,14 +179,17 @@ class Program:
         rank = losses.shape.rank or 1
         return tf.reduce_mean(losses, axis=list(range(1, rank))) if rank > 1 else losses
 
-    def _penalty(self, caught: Caught, part: Part) -> Any:
-        """The losses that layers add, and regularizers: what this part has of them."""
+    def _penalty(self, caught: Caught, part: BatchPart) -> Any:
+        """Return this part's share of the regularizers and of the losses that layers add."""
         weights = [v.regularizer(v) for v in self.model.trainable_variables if v.regularizer is not None]
         terms = [part.of_batch(term) for term in (*caught.losses, *weights)]
         return tf.add_n(terms) if terms else 0.0
 
     def _caught(self, number: Any) -> Caught:
-        """A scope that catches what layers change; `number` counts the parts of all steps."""
+        """Return a scope that records what layers change.
+
+        `number` counts the parts of all steps.
+        """
         return Caught(self._random, number * DRAWS_PER_STEP)
 
     def _summed(self, context: Any, gradients: list[Any]) -> list[Any]:
@@ -194,7 +204,7 @@ class Program:
         for variable, constraint in self._constraints:
             strategy.extended.update(variable.value, _assign_constrained(constraint), group=False)
 
-    def _write(self, context: Any, caught: Caught, part: Part) -> None:
+    def _write(self, context: Any, caught: Caught, part: BatchPart) -> None:
         variables = caught.changed
         if self._replicas == 1:
             for variable in variables:
@@ -217,9 +227,9 @@ def _assign_joined(value: Any, total: Any) -> Any:
 
 
 def _taken_off(variables: list[Any]) -> list[tuple[Any, Any]]:
-    """The variables that have a constraint, and it; they are without it from now on.
+    """Remove the constraints from the variables, and return both.
 
-    The optimizer would have each replica write them, which CentralStorage forbids.
+    The optimizer would have each replica write these variables, which CentralStorage forbids.
     """
     constraints = [(variable, variable.constraint) for variable in variables if variable.constraint is not None]
     for variable, _ in constraints:
@@ -239,6 +249,7 @@ def _recorder(strategy: Any, tell: Callable[[Event], object]) -> StepRecorder:
 
 
 def _reduces_nothing(optimizer: Any) -> None:
-    # The gradients that `apply` gets are summed already; summing them again would multiply them by the replicas.
+    # The gradients that `apply` gets are already summed; summing them again would multiply them
+    # by the number of replicas.
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     inner._all_reduce_sum_gradients = lambda gradients_and_variables: gradients_and_variables  # noqa: SLF001

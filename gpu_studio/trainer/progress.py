@@ -1,4 +1,4 @@
-"""How far a run has come: all that is needed to go on from there but the weights."""
+"""How far a run has come: all that is needed to resume it, except the weights."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """`epoch` epochs are finished, and of the next one `samples` samples; `step` steps were trained in all.
+class TrainingProgress:
+    """`epoch` epochs are finished, and `samples` samples of the next; `step` steps were trained.
 
-    `best` and `waited` are those of early stopping: the best value so far, and epochs since.
+    `best` and `waited` belong to early stopping: the best value so far, and epochs since.
     """
 
     epoch: int = 0
@@ -20,8 +20,8 @@ class Progress:
     best: float | None = None
     waited: int = 0
 
-    def after_steps(self, steps: int, samples: int) -> Progress:
-        """This, `steps` steps of `samples` samples in all later."""
+    def after_steps(self, steps: int, samples: int) -> TrainingProgress:
+        """Return the progress after `steps` more steps of `samples` samples in all."""
         return replace(
             self,
             step=self.step + steps,
@@ -29,24 +29,24 @@ class Progress:
             samples=self.samples + samples,
         )
 
-    def after_epoch(self) -> Progress:
-        """This, when the epoch under way is finished."""
+    def after_epoch(self) -> TrainingProgress:
+        """Return the progress once the epoch under way is finished."""
         return replace(self, epoch=self.epoch + 1, step_in_epoch=0, samples=0)
 
     def as_dict(self) -> dict[str, Any]:
-        """For `state.json`."""
+        """Return it in the form of `state.json`."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> Progress:
-        """Read from `state.json`; keys that are not of a progress are passed over. Raises KeyError, TypeError."""
+    def from_dict(cls, state: dict[str, Any]) -> TrainingProgress:
+        """Read it from `state.json`, ignoring unknown keys. Raises KeyError, TypeError."""
         counts = {name: int(state[name]) for name in ("epoch", "step", "step_in_epoch", "samples", "waited")}
         best = state.get("best_value")
         return cls(**counts, best=None if best is None else float(best))
 
 
 class Reached:
-    """Where the run is now; written by the loop, read by whoever must tell of it on another thread."""
+    """Where the run is now, written by the loop and read by other threads that report it."""
 
     def __init__(self) -> None:
-        self.progress = Progress()
+        self.progress = TrainingProgress()

@@ -1,4 +1,8 @@
-"""Going on from a checkpoint: exactly, where the data come in the same order; else from the beginning of the epoch."""
+"""Resume from a checkpoint.
+
+The run continues exactly if the data come in the same order; otherwise from the beginning of the
+epoch.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import Event, Log, Warned
-from gpu_studio.runs.inheritance import resumed_from
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import Event, Log, Warned
+from gpu_studio.contract.inheritance import resumed_from
 from gpu_studio.trainer import checkpoints, layer_state
+from gpu_studio.trainer.data.fingerprint import TRAINING, VALIDATION
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.loop import Loop
-from gpu_studio.trainer.progress import Progress
+from gpu_studio.trainer.progress import TrainingProgress
 from gpu_studio.trainer.session import Session
 
-_TRAINING, _VALIDATION = "training_samples", "validation_samples"
 _IN_WORDS = {
     "samples_per_epoch": "their number",
     "seed": "training.seed",
@@ -31,15 +35,21 @@ Stored = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
 def stored(run: RunDirectory) -> Stored | None:
-    """The state and arrays that this run goes on from; None if it starts afresh. Raises TrainerError."""
+    """Return the state and arrays to resume from.
+
+    None if the run starts anew. Raises TrainerError.
+    """
     note = resumed_from(run)
     return None if note is None else checkpoints.read(run.checkpoints / note.checkpoint)
 
 
-def progress_in(state: Mapping[str, Any], session: Session) -> tuple[Progress, Event]:
-    """Where to go on, and what to say of it. Raises TrainerError for a state that is not one."""
+def progress_in(state: Mapping[str, Any], session: Session) -> tuple[TrainingProgress, Event]:
+    """Return where to resume, and what to say about it.
+
+    Raises TrainerError for an invalid state.
+    """
     try:
-        progress = Progress.from_dict(dict(state))
+        progress = TrainingProgress.from_dict(dict(state))
     except (KeyError, TypeError, ValueError) as error:
         raise TrainerError(
             f"The checkpoint's state cannot be read: {error!r}.", ["Resume from an earlier checkpoint of the run."]
@@ -52,30 +62,36 @@ def progress_in(state: Mapping[str, Any], session: Session) -> tuple[Progress, E
 
 
 def _changed(state: Mapping[str, Any], identity: Mapping[str, Any]) -> list[str]:
-    """What of the identity the checkpoint gives otherwise; what an older one does not give counts as the same."""
+    """Return which parts of the identity differ in the checkpoint.
+
+    What an older checkpoint does not state counts as the same.
+    """
     before = {"split": None, **state}  # before plans could say how to split, every split was random
     return [name for name, value in identity.items() if name in before and before[name] != value]
 
 
 def _are_other_samples(state: Mapping[str, Any], changed: Collection[str]) -> bool:
-    """Whether other samples are trained on now. Where the checkpoint does not know its own, the plan's words decide."""
-    if _TRAINING in state:
-        return _TRAINING in changed
+    """Return whether other samples are trained on now.
+
+    If the checkpoint does not record its own, the plan's words decide.
+    """
+    if TRAINING in state:
+        return TRAINING in changed
     return bool(changed)
 
 
-def _other_training(progress: Progress, changed: Collection[str], mixed: bool, session: Session) -> Warned:
-    """What to say where other samples are trained on (`mixed`), or the same in another order."""
+def _other_training(progress: TrainingProgress, changed: Collection[str], mixed: bool, session: Session) -> Warned:
+    """Say that other samples are trained on (`mixed`), or the same in another order."""
     what = "Other data than the checkpoint's" if mixed else "The samples come in another order than the checkpoint's"
     reasons = ", ".join(_IN_WORDS[name] for name in changed if name in _IN_WORDS) or "the samples themselves"
-    anew = f" Epoch {progress.epoch + 1} starts anew." if progress.samples else ""
+    repeated = f" Epoch {progress.epoch + 1} starts anew." if progress.samples else ""
     measured = mixed and (session.dataset.validation or session.dataset.test)
     seen = " Samples that validate or test now may have been trained on before." if measured else ""
-    return Warned(message=f"{what} ({reasons}).{anew}{seen}", suggestion=_SAME)
+    return Warned(message=f"{what} ({reasons}).{repeated}{seen}", suggestion=_SAME)
 
 
-def _same_training(progress: Progress, changed: Collection[str], session: Session) -> Event:
-    if _VALIDATION in changed and session.dataset.validation:
+def _same_training(progress: TrainingProgress, changed: Collection[str], session: Session) -> Event:
+    if VALIDATION in changed and session.dataset.validation:
         return Warned(
             message="Other validation samples than the checkpoint's: figures of before and after do not compare, "
             "neither for early stopping nor for the best checkpoint.",
@@ -85,7 +101,10 @@ def _same_training(progress: Progress, changed: Collection[str], session: Sessio
 
 
 def other_draws(state: Mapping[str, Any], session: Session) -> Iterator[Warned]:
-    """A warning where a batch comes in more or fewer parts than before: layers draw anew for each of them."""
+    """Warn if a batch now comes in more or fewer parts.
+
+    Layers draw random numbers separately for each part.
+    """
     before, now = state.get("parts"), session.cut.replicas
     if before not in (None, now) and layer_state.draws(session.model):
         yield Warned(
@@ -98,7 +117,7 @@ def other_draws(state: Mapping[str, Any], session: Session) -> Iterator[Warned]:
 
 
 def restore(loop: Loop, session: Session, arrays: Mapping[str, np.ndarray]) -> None:
-    """Give session and loop what the checkpoint holds for them."""
+    """Load the checkpoint's contents into the session and the loop."""
     session.restore(arrays)
     if loop.progress.samples:
         loop.tally.restore(_under("tally/", arrays))

@@ -1,15 +1,67 @@
-"""The scalars of a run for other programs: TensorBoard's event files, and a CSV beside them."""
+"""A run's scalars for other programs: TensorBoard's event files, and a CSV beside them."""
 
 from __future__ import annotations
 
 import csv
 import importlib.util
 import io
+import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.trainer.patient_file import PatientFile
+from gpu_studio.common.regular_files import open_regular
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.files import make_private_directory
+from gpu_studio.contract.full_disk import refusal_of_disk
+
+MOST_WAITING = 16 * 1024 * 1024
+"""Bytes kept for a disk that takes no more; what comes after that is lost."""
+
+
+class PatientFile:
+    """A new file that is only appended to, in whole pieces. Never raises for the disk.
+
+    What the disk refuses is kept, in order, and tried again with each later piece. So the file
+    always holds the beginning of what was written, except for whole pieces that were lost. `lost`
+    gives the system's reason why some were; it is empty as long as none was.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.lost = ""
+        self._path = path
+        self._descriptor = -1
+        self._waiting = bytearray()
+
+    def write(self, piece: bytes) -> None:
+        """Add `piece`."""
+        refusal = self._drain() if self._waiting else ""
+        if refusal and len(self._waiting) > MOST_WAITING:
+            self.lost = refusal
+            return
+        self._waiting += piece
+        self._drain()
+
+    def close(self) -> None:
+        """Write what still waits, if the disk takes it now, and close."""
+        if refusal := self._drain():
+            self.lost = refusal
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _drain(self) -> str:
+        """Write what waits; return why not all of it could be written, empty if it could."""
+        try:
+            if self._descriptor < 0:
+                make_private_directory(self._path.parent)
+                self._descriptor = open_regular(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            while self._waiting:
+                del self._waiting[: os.write(self._descriptor, self._waiting)]
+        except OSError as error:
+            return refusal_of_disk(error) or error.strerror or str(error)
+        return ""
+
 
 COLUMNS = ("epoch", "step", "name", "value")
 
@@ -24,20 +76,20 @@ class Scalars:
 
     @property
     def for_tensorboard(self) -> bool:
-        """Whether TensorBoard's package is there to write its files with."""
+        """Whether TensorBoard's package is installed, which writes its files."""
         return self._board is not None
 
     @property
     def lost(self) -> str:
-        """Why some scalars were lost, in a few words; empty as long as none was."""
+        """Why some scalars were lost, in a few words; empty while none were."""
         return self._csv.lost or (self._board.lost if self._board else "")
 
     def steps(self, step: int, values: Mapping[str, float]) -> None:
-        """Scalars of a call of training steps, for TensorBoard."""
+        """Write the scalars of a call of training steps, for TensorBoard."""
         self._to_board("train", step, values)
 
     def epoch(self, epoch: int, step: int, values: Mapping[str, float]) -> None:
-        """Scalars of an epoch, for both."""
+        """Write the scalars of an epoch, for both."""
         self._to_board("epoch", step, values)
         self._csv.write(_rows((epoch, step, name, repr(value)) for name, value in values.items()))
 
@@ -78,7 +130,7 @@ def _board(run: RunDirectory) -> _Board | None:
         return None
     try:
         return _Board(run)
-    except Exception:  # noqa: BLE001  (an installation that is broken has many ways to say so, and costs scalars only)
+    except Exception:  # noqa: BLE001  (a broken installation fails in many ways, and costs scalars only)
         return None
 
 

@@ -1,4 +1,7 @@
-"""Everything that a run is made of, built from its plan: devices, strategy, data, model, optimizer, compiled steps."""
+"""Everything that a run consists of, built from its plan.
+
+It has devices, strategy, data, model, optimizer and compiled steps.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,14 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from gpu_studio.plan import Placed, Plan
+from gpu_studio.contract import events
+from gpu_studio.plan import Plan
 from gpu_studio.plan.monitors import VALIDATION
 from gpu_studio.plan.splitting import groups_array
-from gpu_studio.runs import events
 from gpu_studio.trainer import batches, devices, keras_objects, memory, precision, strategies, telemetry, user_code
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.data import Dataset, Split, load_data
-from gpu_studio.trainer.data.fingerprint import fingerprint
+from gpu_studio.trainer.data.fingerprint import fingerprints
 from gpu_studio.trainer.errors import PlanRefused, TrainerError
 from gpu_studio.trainer.meters import Meters
 from gpu_studio.trainer.models import build_model
@@ -31,7 +34,7 @@ from gpu_studio.trainer.sole_output import output_shape
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A plan come to life. `cut` is of the training split."""
+    """The objects built from a plan. `cut` is that of the training split."""
 
     plan: Plan
     logical: list[events.LogicalDevice]
@@ -46,7 +49,7 @@ class Session:
 
     @property
     def variables(self) -> dict[str, Any]:
-        """The model's weights and the optimizer's variables under names that stay the same in every strategy."""
+        """The variables of model and optimizer, under the same names in every strategy."""
         return self.program.state
 
     @property
@@ -55,11 +58,11 @@ class Session:
         return float(keras.ops.convert_to_numpy(self.optimizer.learning_rate))
 
     def cut_for(self, split: Split) -> Cut:
-        """How another split is cut into batches."""
+        """Return how another split is cut into batches."""
         return Cut(len(split), self.cut.batch, self.cut.replicas)
 
     def identity(self) -> dict[str, Any]:
-        """By what a checkpoint knows again the data that it was trained on, and where in the plan they come from."""
+        """How a checkpoint recognises the data it was trained on, and where the plan names them."""
         data = self.plan.data
         return {
             "samples_per_epoch": self.cut.samples,
@@ -68,8 +71,7 @@ class Session:
             "split": None if data.split == "random" else data.split,
             "groups": groups_array(data),
             "data_code": user_code.digest_of_part(self.plan, "data"),
-            "training_samples": fingerprint(self.dataset.train),
-            "validation_samples": fingerprint(self.dataset.validation),
+            **fingerprints(self.dataset),
         }
 
     def training_stream(self, epoch: int, offset: int) -> Any:
@@ -83,11 +85,14 @@ class Session:
         return batches.distribute(self.spread.strategy, batches.evaluation_stream(split, self.cut_for(split)))
 
     def capture(self) -> dict[str, np.ndarray]:
-        """The values of all variables in host memory."""
+        """Copy the values of all variables to host memory."""
         return {name: np.array(keras.ops.convert_to_numpy(variable)) for name, variable in self.variables.items()}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Set the variables. Raises TrainerError where `arrays` are another model's or another optimizer's."""
+        """Set the variables.
+
+        Raises TrainerError if `arrays` are those of another model or optimizer.
+        """
         variables = self.variables
         for name, variable in variables.items():
             if name not in arrays or arrays[name].shape != tuple(variable.shape):
@@ -101,7 +106,7 @@ class Session:
 
 
 def build(plan: Plan, base: Path, tell: Any) -> Session:
-    """Make the session of a plan, telling of devices and model on the way. Raises TrainerError.
+    """Build the session of a plan, reporting devices and model on the way. Raises TrainerError.
 
     `base` is the folder that relative paths of the plan start from.
     """
@@ -110,7 +115,7 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
     tell(_devices_event(logical, spread))
     policy = precision.set_precision(plan.training.mixed_precision, spread.replicas)
     if plan.data.folder:
-        tell(events.Log(message=f"Reading the images in {plan.data.folder}."))  # of many it takes minutes
+        tell(events.Log(message=f"Reading the images in {plan.data.folder}."))  # with many images it takes minutes
     seed = plan.training.seed
     dataset = load_data(plan.data, seed, base)
     _refuse_unmeasured(plan, dataset)
@@ -119,22 +124,22 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
     cut = _cut(plan, dataset, spread)
     with spread.strategy.scope():
         model = build_model(plan.model, dataset, base, seed)
-        # Asked of the whole model: once its layers are split over devices, only the program can run it.
-        meeting = keras_objects.Meeting.of(dataset, model)
-        placed = _placed(plan, spread, model)
+        # Asked of the whole model: once its layers are split, only the program can run it.
+        form = keras_objects.OutputForm.of(dataset, model)
+        placed = _placed(spread, logical, model)
         optimizer = keras_objects.make_optimizer(plan.training, cut.steps(), cut.steps() * plan.training.epochs)
-        # Built here and not by the first step, so that the slots lie where the variables are.
+        # Built here and not by the first step, so that slots are on their variables' devices.
         optimizer.build(placed.trainable if placed else model.trainable_variables)
     for note in notes_on(plan.model, model, dataset, dataset.train.range()):
         tell(events.Warned(message=note.text, suggestion=note.why))
-    loss = keras_objects.make_loss(plan.training, dataset, meeting)
-    metrics = keras_objects.make_metrics(plan.training, dataset, meeting)
+    loss = keras_objects.make_loss(plan.training, dataset, form)
+    metrics = keras_objects.make_metrics(plan.training, dataset, form)
     meters = Meters(metrics, _example(dataset, model))
     if placed:
         program: Program = PlacedProgram(placed, optimizer, loss, meters, seed, cut, tell)
     else:
-        told = tell if telemetry.is_full() else None
-        program = Program(spread.strategy, model, optimizer, loss, meters, seed, told)
+        reported = tell if telemetry.is_full() else None
+        program = Program(spread.strategy, model, optimizer, loss, meters, seed, reported)
     for warned in replicas_apart(model, cut) if spread.strategy.num_replicas_in_sync > 1 else ():
         tell(warned)
     session = Session(plan, logical, spread, dataset, model, optimizer, meters, program, cut, policy)
@@ -143,18 +148,18 @@ def build(plan: Plan, base: Path, tell: Any) -> Session:
 
 
 def memory_meter(session: Session) -> memory.MemoryMeter:
-    """What reads the memory of the session's devices."""
+    """The meter of the memory of the session's devices."""
     return memory.MemoryMeter(session.logical, memory.bytes_by_device(session.program.storage))
 
 
-def _placed(plan: Plan, spread: strategies.Spread, model: Any) -> PlacedModel | None:
-    if spread.name != "placed":
+def _placed(spread: strategies.Spread, logical: list[events.LogicalDevice], model: Any) -> PlacedModel | None:
+    if spread.placement is None:
         return None
-    return place(model, plan.distribution.placed or Placed(), spread.known, spread.replicas[0])
+    return place(model, spread.placement, [device.name for device in logical], spread.replicas[0])
 
 
 def _refuse_unmeasured(plan: Plan, dataset: Dataset) -> None:
-    """Raises PlanRefused if early stopping watches validation samples that the data turn out not to have."""
+    """Raises PlanRefused if early stopping needs validation samples and the data have none."""
     rule = plan.training.early_stopping
     if rule is not None and dataset.validation is None and rule.monitor.startswith(VALIDATION):
         raise PlanRefused(
@@ -172,9 +177,8 @@ def _cut(plan: Plan, dataset: Dataset, spread: strategies.Spread) -> Cut:
             f"training.batch_size is {batch}, but {replicas} replicas want at least one sample each.",
             [f"Set training.batch_size to {replicas} or more."],
         )
-    # A placed model takes its micro-batches as replicas take their parts, one after another.
-    placed = plan.distribution.placed if spread.name == "placed" else None
-    return Cut(len(dataset.train), batch, placed.micro_batches if placed else replicas)
+    # A placed model takes its micro-batches one after another, as replicas take their parts.
+    return Cut(len(dataset.train), batch, spread.placement.micro_batches if spread.placement else replicas)
 
 
 def _example(dataset: Dataset, model: Any) -> tuple[Any, Any]:

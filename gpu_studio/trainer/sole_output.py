@@ -1,4 +1,4 @@
-"""The only output of a model, whether it gives it bare or in a dictionary or list of one."""
+"""The only output of a model, which may be bare or in a dictionary or list of one."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import keras
 
 
 def sole_output(outputs: Any) -> Any:
-    """The tensor in what a model gave."""
+    """Return the tensor in a model's output."""
     (tensor,) = keras.tree.flatten(outputs)
     return tensor
 
 
 def output_shape(model: keras.Model) -> Any:
-    """The shape of the output for one sample, a tuple."""
+    """Return the shape of the output for one sample, as a tuple."""
     return tuple(model.outputs[0].shape[1:])

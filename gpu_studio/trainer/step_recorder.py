@@ -1,6 +1,7 @@
-"""Some steps of a run under TensorFlow's profiler, once they are warm; and its first call watched. No run fails for it.
+"""Record some warm steps of a run with TensorFlow's profiler, and watch its first call.
 
-What is made of them are events. It is done once, and the time that it takes is no part of the call.
+The recordings become events. It is done once, its time does not count as part of the call, and no
+run fails for it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from gpu_studio.runs.events import Event
+from gpu_studio.contract.events import Event
 from gpu_studio.trainer.call import Call
 from gpu_studio.trainer.profiled import Executed, profiled
 
@@ -23,7 +24,7 @@ Entered = TypeVar("Entered")
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """All that was executed in `steps` steps of the run, the first of them number `step`.
+    """Everything executed in `steps` steps of the run, of which the first is step `step`.
 
     `input_seconds` of their time were spent waiting for data.
     """
@@ -35,7 +36,7 @@ class Recorded:
 
 
 class StepRecorder:
-    """Trains as it is told, and tells what `readers` make of the first steps of the third call."""
+    """Trains as requested, and reports what `readers` make of the first steps of the third call."""
 
     def __init__(
         self,
@@ -49,7 +50,10 @@ class StepRecorder:
         self._calls = 0
 
     def train(self, train: Train, stream: Any, first_step: int, count: int) -> Call:
-        """`train(stream, first_step, count)`, watched in the first call and recorded in part in the third."""
+        """Call `train(stream, first_step, count)`.
+
+        Watch the first call, record part of the third.
+        """
         self._calls += 1
         if self._calls == 1:
             with self._watching():
@@ -62,7 +66,7 @@ class StepRecorder:
 
     def _recorded(self, train: Train, stream: Any, first_step: int, steps: int) -> Call:
         began = time.perf_counter()
-        # Another profiler may be at work, the disk be full, the driver forbid it: then nothing is told.
+        # Another profiler may be active, the disk full, or the driver may forbid it.
         with if_possible(profiled, list[Executed]()) as executed:
             trained_from = time.perf_counter()
             call = train(stream, first_step, steps)
@@ -81,7 +85,7 @@ class StepRecorder:
 
 @contextmanager
 def if_possible(made: Callable[[], AbstractContextManager[Entered]], otherwise: Entered) -> Iterator[Entered]:
-    """What `made()` gives, or `otherwise` where it cannot begin; what it raises at its end is passed over.
+    """Enter `made()`, or `otherwise` if it fails to begin; ignore what it raises at its end.
 
     What fails inside fails as ever.
     """

@@ -1,4 +1,4 @@
-"""What the loop tells, to whom: events for the window and the command line, scalars for other programs."""
+"""What the loop reports: events for the window and the command line, scalars for other programs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import os
 import threading
 from collections.abc import Mapping
 
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.event_writer import EventWriter
-from gpu_studio.runs.events import Epoch, Event, LearningRate, Memory, Steps, Warned
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.event_writer import EventWriter
+from gpu_studio.contract.events import Epoch, Event, LearningRate, Memory, Steps, Warned
 from gpu_studio.trainer.memory import MemoryMeter
 from gpu_studio.trainer.scalars import Scalars
 
@@ -18,24 +18,27 @@ SWITCH = "GPU_STUDIO_TELEMETRY"
 
 
 def finite(values: Mapping[str, float]) -> dict[str, float | None]:
-    """The values for an event: None where a number is none."""
+    """Return the values for an event, with None for each that is not a number."""
     return {name: value if math.isfinite(value) else None for name, value in values.items()}
 
 
 def is_full() -> bool:
-    """Whether all is to be told and measured that can be left out."""
+    """Return whether optional reports and measurements are on."""
     return os.environ.get(SWITCH, "on") != "off"
 
 
 class Telemetry:
-    """Events of steps, epochs, learning rate and memory. `GPU_STUDIO_TELEMETRY=off` leaves all but epochs out."""
+    """Events of steps, epochs, learning rate and memory.
+
+    With `GPU_STUDIO_TELEMETRY=off`, only epochs are reported.
+    """
 
     def __init__(self, run: RunDirectory, writer: EventWriter, meter: MemoryMeter) -> None:
         self.full = is_full()
         self._writer = writer
         self._meter = meter
         self._scalars = Scalars(run) if self.full else None
-        self._told_lost = False
+        self._reported_lost = False
         self._rate: float | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch_memory, name="memory", daemon=True)
@@ -43,7 +46,7 @@ class Telemetry:
             self.tell(Warned(message="No scalars for TensorBoard.", suggestion="Install it: pip install tensorboard."))
 
     def start(self) -> None:
-        """Begin to watch memory."""
+        """Start watching memory."""
         if self.full:
             self._thread.start()
 
@@ -62,7 +65,7 @@ class Telemetry:
         self._writer.write(event)
 
     def steps(self, event: Steps, rate: float) -> None:
-        """Tell of a call of training steps, the first of which was trained with the learning rate `rate`."""
+        """Report a call of training steps; its first step used the learning rate `rate`."""
         if not self.full:
             return
         self.tell(event)
@@ -72,7 +75,7 @@ class Telemetry:
         self._scalars_of(event, rate)
 
     def epoch(self, event: Epoch) -> None:
-        """Tell of the end of an epoch."""
+        """Report the end of an epoch."""
         self.tell(event)
         if self._scalars is not None:
             values = {name: value for name, value in event.metrics.items() if value is not None}
@@ -88,8 +91,8 @@ class Telemetry:
         self._scalars.steps(last, {name: value for name, value in values.items() if value is not None})
 
     def _tell_lost_scalars(self, scalars: Scalars) -> None:
-        if scalars.lost and not self._told_lost:
-            self._told_lost = True
+        if scalars.lost and not self._reported_lost:
+            self._reported_lost = True
             message = f"Some scalars for TensorBoard and scalars.csv could not be written: {scalars.lost}."
             self.tell(Warned(message=message, suggestion="The run's own record, which is shown here, is kept."))
 

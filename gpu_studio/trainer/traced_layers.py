@@ -1,4 +1,7 @@
-"""In which order a model that is no graph calls its layers, and which feeds which: found out by a trial call."""
+"""In which order a model that is no graph calls its layers, and which layer feeds which.
+
+A trial call finds out.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import tensorflow as tf
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """One call of a layer: after which layers, and whether it takes the model's input."""
+    """One call of a layer: the layers before it, and whether it takes the model's input."""
 
     layer: Any
     after: list[Any] = field(default_factory=list)
@@ -22,10 +25,10 @@ class Called:
 
 
 def called_layers(model: Any, leaves: Sequence[Any], shapes: Any) -> tuple[list[Called], list[Any]] | None:
-    """The calls of `leaves` in order, and the leaves that the model's outputs come from.
+    """Return the calls of `leaves` in order, and the leaves that the model's outputs come from.
 
-    `shapes` are those of the model's inputs, batch included. None where they are not known, or the model does not
-    take tensors of these shapes one by one.
+    `shapes` are those of the model's inputs, batch included. None if they are not known, or if the
+    model does not take tensors of these shapes one by one.
     """
     if not shapes:
         return None
@@ -41,8 +44,8 @@ def called_layers(model: Any, leaves: Sequence[Any], shapes: Any) -> tuple[list[
 
 @contextmanager
 def replaced_call(layer: Any, around: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
-    """For as long as it is entered, `layer.call` is `around(call)`; `layer(…)` still does all else that Keras does."""
-    # In the instance's own dictionary: Keras would take an attribute for something to track.
+    """While entered, `layer.call` is `around(call)`; `layer(…)` otherwise works as in Keras."""
+    # In the instance's own dictionary: Keras would track an attribute.
     layer.__dict__["call"] = around(layer.call)
     try:
         yield
@@ -51,7 +54,7 @@ def replaced_call(layer: Any, around: Callable[[Callable[..., Any]], Callable[..
 
 
 class _Recorder:
-    """Notes each call, and from which tensor of the graph every leaf's output starts."""
+    """Records each call, and from which tensor of the graph every leaf's output starts."""
 
     def __init__(self) -> None:
         self.calls: list[Called] = []
@@ -75,7 +78,7 @@ class _Recorder:
             found = [self.sources(x) for x in _tensors((args, kwargs))]
             after = _unique([each for layers, _ in found for each in layers])
             self.calls.append(Called(layer, after, any(takes for _, takes in found)))
-            # An identity of its own, because a layer may hand on the very tensor that it got.
+            # A distinct identity, because a layer may return the very tensor that it got.
             outputs = keras.tree.map_structure(
                 lambda x: tf.identity(x) if tf.is_tensor(x) else x, call(*args, **kwargs)
             )
@@ -85,7 +88,7 @@ class _Recorder:
         return noted
 
     def sources(self, tensor: Any) -> tuple[list[Any], bool]:
-        """The leaves that `tensor` was computed from with nothing between them, and whether an input was."""
+        """Return the leaves that `tensor` was computed from directly, and whether an input was."""
         layers, takes_input, seen, waiting = [], False, set(), [tensor]
         while waiting:
             x = waiting.pop()

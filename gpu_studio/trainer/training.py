@@ -1,4 +1,4 @@
-"""A plan trained from its first step, or its checkpoint, to its end."""
+"""Train a plan from its first step, or from its checkpoint, to its end."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.event_writer import EventWriter
+from gpu_studio.contract.events import Finished, Log, StateChanged
 from gpu_studio.plan import Plan
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.event_writer import EventWriter
-from gpu_studio.runs.events import Finished, Log, StateChanged
 from gpu_studio.trainer import resuming, session, user_code
 from gpu_studio.trainer.checkpoints import Checkpoints
 from gpu_studio.trainer.control import Control
-from gpu_studio.trainer.failures import Scene
+from gpu_studio.trainer.failures import FailureContext
 from gpu_studio.trainer.loop import Loop
 from gpu_studio.trainer.progress import Reached
 from gpu_studio.trainer.telemetry import Telemetry
 
 
 def train_plan(
-    run: RunDirectory, plan: Plan, writer: EventWriter, control: Control, reached: Reached, scene: Scene
+    run: RunDirectory, plan: Plan, writer: EventWriter, control: Control, reached: Reached, context: FailureContext
 ) -> Finished:
-    """Train, telling `writer` and heeding `control`; how it ended. Raises TrainerError, and what TensorFlow raises.
+    """Train, reporting to `writer` and obeying `control`; return how it ended.
 
-    `scene` is given what a failure will be told by.
+    `context` is given what explains a failure. Raises TrainerError, and what TensorFlow raises.
     """
     stored = resuming.stored(run)
-    scene.session = made = session.build(plan, scene.base, writer.write)
-    scene.meter = session.memory_meter(made)
-    told = user_code.codes_imported_by_name(plan, scene.base)
-    for code in told:
+    context.session = made = session.build(plan, context.base, writer.write)
+    context.meter = session.memory_meter(made)
+    reported = user_code.codes_imported_by_name(plan, context.base)
+    for code in reported:
         writer.write(code)
     if plan.devices.log_placement:
         writer.write(Log(message="Where each operation was placed stands in trainer.log."))
@@ -39,12 +39,12 @@ def train_plan(
         writer.write(said)
         for warned in resuming.other_draws(stored[0], made):
             writer.write(warned)
-    telemetry = Telemetry(run, writer, scene.meter)
+    telemetry = Telemetry(run, writer, context.meter)
     try:
         return _loop(run, made, writer, control, reached, telemetry, stored[1] if stored else {})
     finally:
-        for code in user_code.codes_imported_by_name(plan, scene.base):
-            if code not in told:  # a layer may import something only when it is trained
+        for code in user_code.codes_imported_by_name(plan, context.base):
+            if code not in reported:  # a layer may import something only when it is trained
                 writer.write(code)
 
 
@@ -66,7 +66,7 @@ def _loop(
         writer.write(StateChanged(state="running"))
         return loop.run()
     except Exception:
-        made.dataset.check()  # a file that was changed explains it better than what TensorFlow made of that
+        made.dataset.check()  # a changed file explains it better than TensorFlow's error
         raise
     finally:
         telemetry.close()

@@ -1,1 +1,4 @@
-"""The window: pages, widgets and item models over the same packages that the command line uses."""
+"""The window, in wings.
+
+Each page with its models and widgets is a wing; the kit lies below them, the window above.
+"""

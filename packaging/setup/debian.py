@@ -1,4 +1,4 @@
-"""Debian's packages: install what is missing, or say how."""
+"""Install missing Debian packages, or say how to."""
 
 from __future__ import annotations
 

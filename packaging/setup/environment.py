@@ -1,7 +1,7 @@
-"""The virtual environment `.venv`: made, filled from the hash-locked requirements, and known to be ready.
+"""Create the virtual environment `.venv` from the hash-locked requirements, and record its state.
 
-`.venv/ready.json` says what the environment holds. It is taken away before anything is changed and written when all is
-done, so that an environment that was left half-made never counts as ready.
+`.venv/ready.json` describes the finished environment. It is removed before anything changes and
+written when all is done, so that a partial environment never counts as ready.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What of the system's libraries and programs is missing, as Debian packages."""
+"""Find missing system libraries and programs, as Debian packages."""
 
 from __future__ import annotations
 

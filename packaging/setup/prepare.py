@@ -61,9 +61,9 @@ def main(words: Sequence[str]) -> int:
 def prepare(wanted: Purpose) -> None:
     """Install what is missing, system libraries first. Raises `SetupError` with what a person must do."""
     environment = Environment(ROOT)
-    locks = [wanted.lock, *(["cuda"] if _wants_cuda() else [])]
-    with _alone(ROOT / ".venv.lock"):
-        _system(wanted)
+    locks = [wanted.lock, *(["cuda"] if wants_cuda() else [])]
+    with alone(ROOT / ".venv.lock"):
+        check_system(wanted)
         environment.make(_wanted_version())
         if lacking := environment.lacks(locks):
             say(f"installing {_words(lacking)} into {environment.folder} (the first time takes some minutes)")
@@ -77,7 +77,8 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
-def _system(wanted: Purpose) -> None:
+def check_system(wanted: Purpose) -> None:
+    """Install missing system packages where that is allowed. Raises SetupError if some stay missing."""
     lacking = missing(wanted.groups)
     if lacking and debian.may_install():
         packages = _packages(lacking)
@@ -107,7 +108,7 @@ def _groups_of_display() -> tuple[str, ...]:
     return ("qt", *wayland, *x11) if wayland or x11 else ()
 
 
-def _wants_cuda() -> bool:
+def wants_cuda() -> bool:
     """TensorFlow's CUDA libraries are several GiB: only where there is a driver to use them, or as $CUDA says."""
     said = os.environ.get("CUDA", "auto")
     if said in ("yes", "no"):
@@ -125,7 +126,7 @@ def _words(lacking: Sequence[str]) -> str:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def alone(path: Path) -> Iterator[None]:
     """Wait until no other set-up of this tree is at work. The system frees the lock of one that dies."""
     with path.open("w") as file:
         try:

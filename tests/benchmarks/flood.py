@@ -16,7 +16,7 @@ from long_runs import Training, write_run
 from measuring import Budget, Row
 from workplace import Workplace
 
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract.directory import RunDirectory
 
 PRELOADED = Training(8_640_000, per_call=10, epochs=10_000)
 """A day of ten calls a second, each of ten steps."""

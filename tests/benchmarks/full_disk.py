@@ -23,10 +23,10 @@ import warm_python
 from small_disks import SmallDisk, mounted
 
 from gpu_studio.cli import exit_codes
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import Failed, Finished, Steps
 from gpu_studio.plan import loads
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import Failed, Finished, Steps
-from gpu_studio.runs.failures.diagnosis import explain
+from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.reading.tail import Tail
 from gpu_studio.runs.state import is_live, terminal_event

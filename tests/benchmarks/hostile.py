@@ -1,4 +1,4 @@
-"""Two hundred runs into which somebody has put pipes, devices, links and endless files, before all that reads runs.
+"""Two hundred runs with planted pipes, devices, links and endless files, for all readers of runs.
 
 Every command is run on every one of them in this process, and the window is opened on all at once. What is measured is
 the slowest; a traceback, or a sound run that is not listed, is no result.
@@ -25,7 +25,7 @@ import hostile_runs
 from made_runs import Script, make_run
 
 from gpu_studio.cli import main
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract.directory import RunDirectory
 
 FOLDERS, SOUND, SEED = 200, 10, 12
 ALLOWED_S = 2.0

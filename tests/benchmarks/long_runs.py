@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from gpu_studio.hardware import samples
-from gpu_studio.runs import events
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import Event
-from gpu_studio.runs.files import write_private
+from gpu_studio.contract import events, samples
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import Event
+from gpu_studio.contract.files import write_private
 
 MIB = 1024 * 1024
 BEGIN = 1_700_000_000.0
@@ -121,7 +120,7 @@ def epoch_end(training: Training, epoch: int, now: float) -> Event:
 
 def recording(training: Training) -> Iterator[bytes]:
     """The lines of what the sampler recorded: the cards, then their figures and the host's each second."""
-    yield samples.encode(samples.Started(time=training.begin, pid=1, gpu_studio="0", simulated="16 cards"))
+    yield samples.encode(samples.SamplerStarted(time=training.begin, pid=1, gpu_studio="0", simulated="16 cards"))
     yield samples.encode(samples.Cards(time=training.begin, cards=[_card(place) for place in range(training.devices)]))
     random = np.random.default_rng(training.seed)
     for second in range(int(training.seconds)):

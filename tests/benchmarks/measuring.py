@@ -1,7 +1,6 @@
-"""What a benchmark is: two things measured in turn, in one go, and the ratio of their medians held against a budget.
+"""What a benchmark is.
 
-A machine is never twice as fast as itself a minute ago. So the thing and its reference take turns (a, b, b, a, a, b …),
-which lets a machine that slows down slow both alike; and the result is a ratio.
+It measures two things in turn, in one go, and compares the ratio of their medians with a budget.
 """
 
 from __future__ import annotations

@@ -16,16 +16,16 @@ from typing import Any
 from measuring import Budget, Row
 from workplace import Workplace
 
-from gpu_studio.placement.memory import DeviceMemory, predict
+from gpu_studio.placement.memory import PredictedMemory, predict
 from gpu_studio.placement.plan_facts import PlanFacts, decoded
 from gpu_studio.plan import (
     MIB,
     Carve,
     Data,
-    Devices,
+    DeviceSettings,
     Distribution,
     Machine,
-    Model,
+    ModelSettings,
     Placed,
     Plan,
     Training,
@@ -84,17 +84,24 @@ def steps_of(place: Workplace, plan: Plan, batch: int) -> dict[str, Any]:
 
 def made_plan(name: str, training: Mapping[str, Any]) -> Plan:
     """The plan of one of the models that `models_to_measure.py` saved into the workplace."""
-    model, data = Model(file=f"{name}.keras"), Data(file=f"{name}.npz")
-    return Plan(name=name, devices=Devices(visible=("CPU:0",)), model=model, data=data, training=Training(**training))
+    model, data = ModelSettings(file=f"{name}.keras"), Data(file=f"{name}.npz")
+    return Plan(
+        name=name, devices=DeviceSettings(visible=("CPU:0",)), model=model, data=data, training=Training(**training)
+    )
 
 
 def plan_of(model: str) -> Plan:
     """The plan of a model on the CPU, for data of a shape that it is made for."""
     data = Data(name="synthetic", options={"shape": SHAPES[model], "samples": FEW})
-    return Plan(name=f"memory of {model}", devices=Devices(visible=("CPU:0",)), model=Model(name=model), data=data)
+    return Plan(
+        name=f"memory of {model}",
+        devices=DeviceSettings(visible=("CPU:0",)),
+        model=ModelSettings(name=model),
+        data=data,
+    )
 
 
-def predicted(plan: Plan, batch: int, facts: PlanFacts) -> DeviceMemory:
+def predicted(plan: Plan, batch: int, facts: PlanFacts) -> PredictedMemory:
     """The prediction for one CPU that trains with this batch."""
     (memory,) = predict(replace(plan, training=replace(plan.training, batch_size=batch)), Machine(), facts)
     return memory
@@ -104,7 +111,7 @@ def in_halves(plan: Plan, facts: PlanFacts, parts: int) -> Plan:
     """The plan with the first half of its layers on one logical CPU and the rest on another, in so many parts."""
     names = [layer.name for layer in facts.graph.layers] if facts.graph else []
     layers = {name: (f"CPU:{2 * place // len(names)}",) for place, name in enumerate(names)}
-    devices = Devices(visible=("CPU:0",), carve=(Carve("CPU:0", (0, 0)),))
+    devices = DeviceSettings(visible=("CPU:0",), carve=(Carve("CPU:0", (0, 0)),))
     training = replace(plan.training, batch_size=PLACED_BATCH)
     placed = Distribution("placed", placed=Placed(parts, layers))
     return replace(plan, devices=devices, training=training, distribution=placed)

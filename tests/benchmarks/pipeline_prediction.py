@@ -26,7 +26,7 @@ from gpu_studio.placement.estimate import times_in, work_of
 from gpu_studio.placement.places import places
 from gpu_studio.placement.plan_facts import ModelFacts, decoded
 from gpu_studio.placement.schedule import timeline
-from gpu_studio.plan import Carve, Data, Devices, Machine, Model, Plan, Training, logical_devices, save
+from gpu_studio.plan import Carve, Data, DeviceSettings, Machine, ModelSettings, Plan, Training, logical_devices, save
 from gpu_studio.runs.questions.plan_question import ask_about
 
 BUDGET, OVERLAP = Budget("at most", 1.15), Budget("at least", 1.0)
@@ -76,8 +76,8 @@ def plan_of(case: Case) -> Plan:
     options = {"hidden": list(case.hidden)} if case.hidden else {}
     return Plan(
         name=f"pipeline {case.model}",
-        devices=Devices(carve=(Carve("CPU:0", (0, 0)),)),
-        model=Model(name=case.model, options=options),
+        devices=DeviceSettings(carve=(Carve("CPU:0", (0, 0)),)),
+        model=ModelSettings(name=case.model, options=options),
         data=Data(
             name="synthetic",
             options={"shape": list(case.shape), "classes": 10, "samples": 4 * case.batch},

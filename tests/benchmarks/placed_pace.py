@@ -20,7 +20,17 @@ from measuring import Budget, Row, compare
 from training import CASES, pace, plan_of
 from workplace import Workplace
 
-from gpu_studio.plan import Carve, Checkpoint, Data, Devices, Distribution, Model, Placed, Plan, Training
+from gpu_studio.plan import (
+    Carve,
+    CheckpointSettings,
+    Data,
+    DeviceSettings,
+    Distribution,
+    ModelSettings,
+    Placed,
+    Plan,
+    Training,
+)
 
 WIDTH, DEPTH = 1024, 8
 SAMPLES = LARGE = 16_384
@@ -78,15 +88,17 @@ def _plan(place: Workplace, tower: Tower) -> Plan:
     layers = {f"layer_{number}": (f"CPU:{number * tower.stages // DEPTH}",) for number in range(DEPTH)}
     return Plan(
         name=f"bench {tower.stages} stages {tower.parts} micro-batches",
-        devices=Devices(carve=(Carve("CPU:0", (0,) * tower.stages),)),
-        model=Model(file=str(_file(place, tower.trained))),
+        devices=DeviceSettings(carve=(Carve("CPU:0", (0,) * tower.stages),)),
+        model=ModelSettings(file=str(_file(place, tower.trained))),
         data=Data(
             name="synthetic",
             options={"shape": [WIDTH], "classes": 10, "samples": SAMPLES},
             validation_fraction=0.0,
             test_fraction=0.0,
         ),
-        training=Training(epochs=4, batch_size=tower.batch, optimizer="sgd", checkpoint=Checkpoint(every_epochs=0)),
+        training=Training(
+            epochs=4, batch_size=tower.batch, optimizer="sgd", checkpoint=CheckpointSettings(every_epochs=0)
+        ),
         distribution=Distribution(strategy="placed", placed=Placed(tower.parts, layers)),
     )
 

@@ -9,7 +9,7 @@ from long_runs import Training, write_run
 from measuring import Budget, Row
 from workplace import Workplace
 
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract.directory import RunDirectory
 
 STEPS = 10_000_000
 CURVE_MS, TURN_MS, MEMORY_MIB = 500.0, 100.0, 192.0

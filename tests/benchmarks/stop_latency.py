@@ -11,10 +11,10 @@ from measuring import Budget, Row
 from training import CASES, Case, plan_of
 from workplace import PATIENCE_S, BenchmarkError, Workplace
 
-from gpu_studio.runs import events
-from gpu_studio.runs.checkpoints import WEIGHTS_FILE, checkpoints
-from gpu_studio.runs.commands import send
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract import events
+from gpu_studio.contract.checkpoints import WEIGHTS_FILE, checkpoints
+from gpu_studio.contract.commands import send
+from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.reading.tail import Tail
 from gpu_studio.runs.state import terminal_event

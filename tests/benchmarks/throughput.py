@@ -1,4 +1,7 @@
-"""Samples a second of a run with all its telemetry, the window and its sampler beside it, against Keras `model.fit`."""
+"""Compare a run's samples per second with Keras `model.fit`.
+
+The run has all its telemetry, the window and the sampler.
+"""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from workplace import PATIENCE_S, PROGRAMS, BenchmarkError, Workplace
 
+from gpu_studio.contract import events
 from gpu_studio.hardware import inventory
-from gpu_studio.plan import Checkpoint, Data, Distribution, Model, Plan, Training, save, starter
-from gpu_studio.runs import events
+from gpu_studio.plan import CheckpointSettings, Data, Distribution, ModelSettings, Plan, Training, save, starter
 from gpu_studio.runs.launch import launch
 from gpu_studio.runs.lineage import events_of
 
@@ -51,10 +51,10 @@ def plan_of(case: Case, epochs: int = EPOCHS) -> Plan:
     return replace(
         starter(machine) if case.strategy == "mirrored" else Plan(distribution=Distribution(strategy="none")),
         name=f"bench {case.model} {case.strategy}",
-        model=Model(name=case.model),
+        model=ModelSettings(name=case.model),
         # Nothing is held out, so that an epoch is training and nothing else.
         data=Data(name="synthetic", options=options, validation_fraction=0.0, test_fraction=0.0),
-        training=Training(epochs=epochs, batch_size=BATCH, checkpoint=Checkpoint(every_epochs=0)),
+        training=Training(epochs=epochs, batch_size=BATCH, checkpoint=CheckpointSettings(every_epochs=0)),
     )
 
 

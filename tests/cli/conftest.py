@@ -14,9 +14,9 @@ from real_runs import PATIENCE_S, PLAN, ended, eventually, fake_trainer, kill_tr
 
 from gpu_studio import hardware
 from gpu_studio.cli import main
+from gpu_studio.contract.lock import held
 from gpu_studio.plan import Machine, save
 from gpu_studio.runs.launch import TRAINER_VARIABLE, trainer_environment
-from gpu_studio.runs.lock import held
 from gpu_studio.runs.queueing.queue import Queue
 
 __all__ = ["ended", "start", "training"]
@@ -26,7 +26,7 @@ COMMAND = [sys.executable, "-m", "gpu_studio"]
 
 @dataclass
 class Answer:
-    """What a command gave back."""
+    """The output and exit status of a command."""
 
     code: int
     out: str
@@ -55,7 +55,7 @@ def gpu_studio(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
 
 @pytest.fixture
 def gpu_studio_process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start a command in a process of its own."""
+    """Start a command in its own process."""
     started: list[subprocess.Popen[str]] = []
 
     def run(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
@@ -80,7 +80,10 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 @pytest.fixture
 def trainer(monkeypatch: pytest.MonkeyPatch, runs_dir: Path) -> Iterator[Callable[..., None]]:
-    """Choose what the small trainer does in the commands that follow; those that still live at the end are killed."""
+    """Choose what the small trainer does in later commands.
+
+    Trainers that still live at the end are killed.
+    """
 
     def behaves(*flags: str) -> None:
         monkeypatch.setenv(TRAINER_VARIABLE, shlex.join(fake_trainer(*flags)))
@@ -92,7 +95,7 @@ def trainer(monkeypatch: pytest.MonkeyPatch, runs_dir: Path) -> Iterator[Callabl
 
 @pytest.fixture
 def queue(runs_dir: Path, trainer: Callable[..., None]) -> Iterator[Queue]:
-    """The queue. Whoever works it off at the end has nothing left to do, and is waited for."""
+    """The queue. At the end its runner has nothing left to do, and is waited for."""
     there = Queue(runs_dir)
     yield there
     for entry in there.entries():

@@ -18,6 +18,11 @@ COMMANDS = [
                                       "restore", "log")),
 ]  # fmt: skip
 
+WORKING = [
+    ["export"], ["model"], ["place"], ["queue"], ["code"], ["queue", "add"], ["code", "allow"],
+    *(["runs", action] for action in ("compare", "report", "tag", "evaluate", "save-model", "placement")),
+]  # fmt: skip
+
 
 @pytest.fixture
 def headless(monkeypatch):
@@ -32,7 +37,7 @@ def opened(monkeypatch):
     calls = []
     monkeypatch.setenv("DISPLAY", ":7")
     monkeypatch.setitem(
-        sys.modules, "gpu_studio.ui.app", SimpleNamespace(run=lambda **options: calls.append(options) or 7)
+        sys.modules, "gpu_studio.ui.window.app", SimpleNamespace(run=lambda **options: calls.append(options) or 7)
     )
     return calls
 
@@ -104,7 +109,7 @@ def test_that_the_command_of_the_window_takes_a_plan_runs_and_cards_to_simulate(
 
 def test_that_a_window_which_cannot_be_loaded_says_what_is_missing(gpu_studio, monkeypatch):
     monkeypatch.setenv("DISPLAY", ":7")
-    monkeypatch.setitem(sys.modules, "gpu_studio.ui.app", None)
+    monkeypatch.setitem(sys.modules, "gpu_studio.ui.window.app", None)
     answer = gpu_studio()
     assert answer.code == 2
     assert "apt install" in answer.err
@@ -119,6 +124,18 @@ def test_that_help_imports_nothing_large(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], env=trainer_environment({}), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_that_help_imports_nothing_that_a_command_works_with():
+    code = (
+        "import contextlib, io, sys, gpu_studio.cli as cli\n"
+        f"for command in {COMMANDS + WORKING}:\n"
+        "    with contextlib.redirect_stdout(io.StringIO()): cli.main([*command, '--help'])\n"
+        "own = {name for name in sys.modules if name.startswith('gpu_studio.')}\n"
+        "print({name for name in own if not name.startswith('gpu_studio.cli')})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=trainer_environment({}), capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("set()", "")
 
 
 def test_that_a_reader_who_goes_away_is_no_error(gpu_studio_process, ended):

@@ -1,4 +1,4 @@
-"""Folders of runs into which somebody has put pipes, devices, links and endless files, before every command."""
+"""Every command on folders of runs with planted pipes, devices, links and endless files."""
 
 from __future__ import annotations
 

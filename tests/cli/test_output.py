@@ -19,7 +19,7 @@ from rich.text import Text
 from gpu_studio.cli import output
 from gpu_studio.cli.escaping_console import EscapingConsole
 from gpu_studio.cli.output import escaped, json_text
-from gpu_studio.runs.events import Epoch
+from gpu_studio.contract.events import Epoch
 
 EVIL = "a\x1b]0;title\x07b\x9bc\u202ed\u2066e"
 ANYTHING = st.text(st.characters(codec=None))
@@ -53,7 +53,7 @@ def test_that_json_is_the_same_document_and_commands_no_terminal(document):
 
 def test_that_a_table_and_a_display_are_drawn_without_commands_of_their_texts():
     file = io.StringIO()
-    console = EscapingConsole(file=file, width=120, force_terminal=False, highlight=False, markup=False)
+    console = EscapingConsole(escaped, file=file, width=120, force_terminal=False, highlight=False, markup=False)
     table = Table(EVIL)
     table.add_row(EVIL, Text(EVIL))
     console.print(table)
@@ -66,7 +66,7 @@ def test_that_a_table_and_a_display_are_drawn_without_commands_of_their_texts():
 
 def test_that_the_console_still_draws_with_colours_on_a_terminal():
     file = io.StringIO()
-    console = EscapingConsole(file=file, width=80, force_terminal=True, color_system="standard")
+    console = EscapingConsole(escaped, file=file, width=80, force_terminal=True, color_system="standard")
     console.print(Text("red\x1b[0m", "red"))
     assert file.getvalue() == "\x1b[31mred\\x1b[0m\x1b[0m\n"
 

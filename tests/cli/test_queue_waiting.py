@@ -1,4 +1,7 @@
-"""A plan that waits long: it says since when and for whom, lets others pass if told to, and never waits for ever."""
+"""A plan that waits long.
+
+It says since when and for whom, lets others pass if asked to, and never waits forever.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ from made_machines import TWO_CARDS
 from real_runs import PLAN
 
 from gpu_studio import hardware
-from gpu_studio.cli.queue import queue_commands
-from gpu_studio.cli.queue.queue_runner import Runner
+from gpu_studio.cli import given_plan
+from gpu_studio.cli.queue_runner import Runner
 from gpu_studio.plan import MIB, CardUser
+from gpu_studio.runs.queueing import queue as queueing
 from gpu_studio.runs.queueing.queue import Queue
 
 GIB = 1024 * MIB
@@ -32,7 +36,7 @@ def crowded(monkeypatch):
 def looked_at_once(queue: Queue, machine) -> list[str]:
     """What a runner says that decides once."""
     said: list[str] = []
-    Runner(queue.runs, said.append, lambda: machine)._step()
+    Runner(queue.runs, said.append, lambda: machine).step()
     return said
 
 
@@ -43,23 +47,23 @@ def add(queue: Queue, name: str, needs: int) -> str:
 def test_that_the_row_says_since_when_it_waits_and_who_holds_the_memory(gpu_studio, queue, crowded):
     entry = add(queue, "big", 8 * GIB)
     said = looked_at_once(queue, crowded)
-    waits = "waits for 8.0 GiB on GPU 0: 0.3 GiB can be had now; held by python train.py 4312 of anna (20.0 GiB)"
+    waits = "waits for 8 GiB on GPU 0: 0.3 GiB can be had now; held by python train.py 4312 of anna (20 GiB)"
     assert said == [f"big {waits}"]
     assert queue.waits()[entry].text == waits
     assert queue.waits()[entry].since >= queue.find(entry).added
     fuller = replace(crowded, cards=(replace(crowded.cards[0], used_mib=crowded.cards[0].used_mib + 256),))
     assert looked_at_once(queue, fuller) == []  # it still waits for the same
-    assert "0.0 GiB can be had now" in queue.waits()[entry].text
+    assert "0 GiB can be had now" in queue.waits()[entry].text
 
 
 def test_that_an_entry_is_told_to_let_others_pass_and_to_keep_its_card(gpu_studio, queue, crowded, monkeypatch):
-    monkeypatch.setattr(queue_commands, "ensure_runner", lambda _runs: None)
+    monkeypatch.setattr(queueing, "ensure_runner", lambda _runs: None)
     big, small = add(queue, "big", 8 * GIB), add(queue, "small", 2 * GIB)
     looked_at_once(queue, crowded)
     assert queue.waits()[small].text == "waits for its turn on GPU 0, after big"
     assert "lets others pass" in gpu_studio("queue", "let-pass", big).err
     looked_at_once(queue, crowded)
-    assert queue.waits()[small].what == "waits for 2.0 GiB on GPU 0"
+    assert queue.waits()[small].what == "waits for 2 GiB on GPU 0"
     documents = gpu_studio("queue", "list", "--json").document
     assert [each["lets_pass"] for each in documents] == [True, False]
     assert "kept for it" in gpu_studio("queue", "keep", big).err
@@ -69,16 +73,16 @@ def test_that_an_entry_is_told_to_let_others_pass_and_to_keep_its_card(gpu_studi
 def test_that_a_plan_that_no_card_can_hold_is_refused_with_the_reason_and_held_where_it_is_in_already(
     gpu_studio, queue, crowded, plan_file, monkeypatch
 ):
-    monkeypatch.setattr(queue_commands, "ensure_runner", lambda _runs: None)
-    monkeypatch.setattr(queue_commands, "predicted_bytes", lambda *_: {"GPU:0": 99 * GIB})
+    monkeypatch.setattr(queueing, "ensure_runner", lambda _runs: None)
+    monkeypatch.setattr(given_plan, "predicted_bytes", lambda *_: {"GPU:0": 99 * GIB})
     answer = gpu_studio("queue", "add", plan_file)
     assert answer.code == 2
-    assert "needs 99.0 GiB on GPU 0, which can give 21.4 GiB: it would wait for ever" in answer.err
+    assert "needs 99 GiB on GPU 0, which can give 21.4 GiB: it would wait for ever" in answer.err
     assert queue.entries() == ()
     assert gpu_studio("queue", "add", plan_file, "--hold").code == 0
     (held,) = queue.entries()
     entry, behind = add(queue, "big", 99 * GIB), add(queue, "small", 2 * GIB)
     looked_at_once(queue, crowded)
-    assert queue.find(entry).held == "needs 99.0 GiB on GPU 0, which can give 21.4 GiB"
+    assert queue.find(entry).held == "needs 99 GiB on GPU 0, which can give 21.4 GiB"
     assert queue.waits().keys() == {behind}
     assert queue.find(held.id).held == "held by hand"

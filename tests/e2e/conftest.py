@@ -11,17 +11,20 @@ import warm_python
 from real_runs import kill_trainers
 
 from gpu_studio.runs.launch import TRAINER_VARIABLE
-from gpu_studio.ui.control.quitting import LEAVE
-from gpu_studio.ui.control.run_ends import NO
-from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.plan.plan_facts import FactsReader
-from gpu_studio.ui.settings import NOTIFY, QUIT, Settings
-from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.kit.settings import NOTIFY, QUIT, Settings
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.plan.plan_facts import FactsReader
+from gpu_studio.ui.window.main_window import MainWindow
+from gpu_studio.ui.window.quitting import LEAVE
+from gpu_studio.ui.window.run_ends import NO
 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Iterator[Path]:
-    """A folder for runs. Trainers that still live in it after the test are killed: they are nobody's children."""
+    """A folder for runs.
+
+    Trainers that still live in it after the test are killed, as they are no child of the test.
+    """
     folder = tmp_path / "runs"
     yield folder
     kill_trainers(folder)
@@ -29,7 +32,10 @@ def runs(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def open_window(qtbot, runs: Path, tmp_path: Path, monkeypatch) -> Callable[..., MainWindow]:
-    """Open the real window; it is closed after the test. Of models it is told without TensorFlow, to save its start."""
+    """Open the real window, and close it after the test.
+
+    It learns about models without TensorFlow, to save the import.
+    """
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "questions"))
 
     def opened(plan: Path | None = None) -> MainWindow:
@@ -48,7 +54,7 @@ def open_window(qtbot, runs: Path, tmp_path: Path, monkeypatch) -> Callable[...,
 
 @pytest.fixture(scope="module")
 def warm_trainer() -> Iterator[None]:
-    """Trainers are processes that have TensorFlow already: for tests that are not about how one starts."""
+    """Start trainers in processes that have imported TensorFlow already."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(TRAINER_VARIABLE, shlex.join(warm_python.command("gpu_studio.trainer")))
         yield

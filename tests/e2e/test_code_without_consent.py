@@ -1,4 +1,4 @@
-"""Code that its user has not allowed leaves no trace of having run, whichever way it is come at."""
+"""Code that its user has not allowed never runs, whichever way leads to it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from real_runs import PATIENCE_S
 
 from gpu_studio import plan as plans
 from gpu_studio.cli import main
-from gpu_studio.plan import Data, Model, Plan
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import Failed
+from gpu_studio.plan import Data, ModelSettings, Plan
 from gpu_studio.runs.catalogue import directories
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import Failed
 from gpu_studio.runs.queueing.queue import Queue
 from gpu_studio.runs.state import terminal_event
 
@@ -32,7 +32,7 @@ COMMANDS = ("train", "train --detach", "check", "model", "place", "place --estim
 def plan_file(tmp_path: Path) -> Path:
     """A plan whose model and data are made by a file that is not allowed, and would leave a mark beside itself."""
     (tmp_path / "own.py").write_text(CODE)
-    plan = Plan(name="own", model=Model(python="own.py:build"), data=Data(python="own.py:load"))
+    plan = Plan(name="own", model=ModelSettings(python="own.py:build"), data=Data(python="own.py:load"))
     plans.save(plan, tmp_path / "own.plan.toml")
     return tmp_path / "own.plan.toml"
 
@@ -44,7 +44,9 @@ def has_run(tmp_path: Path) -> Callable[[], bool]:
 
 def absolute(plan_file: Path) -> Plan:
     named = str(plan_file.with_name("own.py"))
-    return replace(plans.load(plan_file), model=Model(python=f"{named}:build"), data=Data(python=f"{named}:load"))
+    return replace(
+        plans.load(plan_file), model=ModelSettings(python=f"{named}:build"), data=Data(python=f"{named}:load")
+    )
 
 
 def test_that_no_command_runs_it(plan_file: Path, runs: Path, has_run, capsys) -> None:

@@ -12,10 +12,9 @@ from fault_windows import Open, held, kill, runs, said, shown, taken
 from PySide6.QtCore import Qt
 from real_runs import Start, start, told
 
-from gpu_studio.plan import Data, Model, Plan, Training
-from gpu_studio.runs import lock
-from gpu_studio.runs.consent import allow_file
-from gpu_studio.runs.failures import kernel
+from gpu_studio.contract import kernel, lock
+from gpu_studio.contract.consent import allow_file
+from gpu_studio.plan import Data, ModelSettings, Plan, Training
 from gpu_studio.runs.launch import Launched, launch
 
 __all__ = ["held", "runs", "start"]
@@ -87,7 +86,7 @@ def test_that_an_import_error_in_code_of_one_s_own_is_told_with_its_line_and_how
     models = tmp_path / "models.py"
     models.write_text("import keras\n\nimport nowhere\n\n\ndef build():\n    return nowhere.model()\n")
     allow_file(models, models.read_bytes())
-    plan = Plan(name="mine", model=Model(python="models.py:build"), data=Data(name="digits"))
+    plan = Plan(name="mine", model=ModelSettings(python="models.py:build"), data=Data(name="digits"))
     window = open_window()
     launched = launch(plan, runs, base=tmp_path, trainer=warm_python.command("gpu_studio.trainer"))
     with fault.noticed():

@@ -13,10 +13,10 @@ from made_runs import Script, make_run
 from PySide6.QtCore import Qt
 from real_runs import start, told
 
-from gpu_studio.plan import Data, Model, Plan, Training, save
-from gpu_studio.runs import lock
+from gpu_studio.contract import lock
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.plan import Data, ModelSettings, Plan, Training, save
 from gpu_studio.runs.catalogue import directories
-from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.launch import Launched
 from gpu_studio.runs.lineage import events_of
 
@@ -74,7 +74,7 @@ def test_that_a_plan_whose_files_moved_is_not_trained_and_the_new_place_is_named
     moved.touch()
     asked = moved.with_name("mine.npz")
     save(
-        Plan(name="mine", model=Model(name="mlp"), data=Data(file=str(asked)), training=Training(epochs=3)),
+        Plan(name="mine", model=ModelSettings(name="mlp"), data=Data(file=str(asked)), training=Training(epochs=3)),
         made.plan_file,
     )
     window = open_window()

@@ -16,8 +16,8 @@ from nvml_library import compiler
 from real_runs import eventually
 from training_runs import Running, running, small_plan
 
+from gpu_studio.contract import events
 from gpu_studio.hardware.accompanying import accompany
-from gpu_studio.runs import events
 from gpu_studio.runs.lineage import read_history
 from gpu_studio.runs.results.run_times import read_times
 

@@ -13,7 +13,7 @@ from made_runs import Script, make_run
 from real_runs import Start, start, told
 
 from gpu_studio.runs.launch import Launched
-from gpu_studio.ui.pages.train.log_pane import OUTPUT
+from gpu_studio.ui.train.log_pane import OUTPUT
 
 __all__ = ["held", "runs", "start"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]

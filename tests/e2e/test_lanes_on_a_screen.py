@@ -15,10 +15,10 @@ from lane_plans import SMALL
 from real_runs import PATIENCE_S
 from training_runs import PATIENCE, until
 
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import Placement
 from gpu_studio.placement.transfers import transfers
 from gpu_studio.plan import Plan, loads
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import Placement
 from gpu_studio.runs.reading.early_events import first_of
 from gpu_studio.runs.reading.placement_words import headline
 from gpu_studio.runs.reading.placements import judged
@@ -26,7 +26,7 @@ from gpu_studio.runs.state import state_of
 
 PROGRAM = Path(__file__).parents[1] / "support" / "lanes_window.py"
 ROOT = Path(__file__).parents[2]
-Told = dict[str, Any]
+Reported = dict[str, Any]
 
 
 @pytest.fixture
@@ -55,26 +55,26 @@ def xdotool(x_environment: dict[str, str]) -> Callable[..., None]:
     return run
 
 
-def told(program: subprocess.Popen[bytes], wanted: Callable[[Told], bool]) -> Told:
+def told(program: subprocess.Popen[bytes], wanted: Callable[[Reported], bool]) -> Reported:
     """The next thing that the program tells and that is as wanted."""
     while True:  # unbuffered: what is read ahead would not be seen by select
         ready, _, _ = select.select([program.stdout], [], [], PATIENCE_S)
         line = program.stdout.readline() if ready else b""
         assert line, "the window ended, or did not tell what was waited for"
-        facts: Told = json.loads(line)
+        facts: Reported = json.loads(line)
         if wanted(facts):
             return facts
 
 
-def has_steps(count: int) -> Callable[[Told], bool]:
+def has_steps(count: int) -> Callable[[Reported], bool]:
     return lambda facts: facts.get("steps") == count
 
 
-def saying(words: str) -> Callable[[Told], bool]:
+def saying(words: str) -> Callable[[Reported], bool]:
     return lambda facts: words in (facts.get("over"), facts.get("why_not"))
 
 
-def places(facts: Told) -> dict[str, tuple[str, ...]]:
+def places(facts: Reported) -> dict[str, tuple[str, ...]]:
     placed = loads(facts["plan"]).distribution.placed
     assert placed is not None
     return dict(placed.layers)
@@ -87,7 +87,7 @@ def drag(xdotool: Callable[..., None], start: list[int], end: list[int]) -> None
         xdotool("mousemove", *(a + (b - a) * part // 5 for a, b in zip(start, end, strict=True)))
 
 
-def lanes(facts: Told) -> dict[str, tuple[str, ...]]:
+def lanes(facts: Reported) -> dict[str, tuple[str, ...]]:
     """The devices of each layer, as it stands in the lanes."""
     return {layer: tuple(devices) for layer, devices in facts["layers"].items()}
 

@@ -15,8 +15,9 @@ import pytest
 from training_runs import small_plan
 from x_program import Program, facts_with, started, told, xdotool
 
+from gpu_studio.contract import events
 from gpu_studio.plan import load, save
-from gpu_studio.runs import catalogue, events
+from gpu_studio.runs import catalogue
 from gpu_studio.runs.lineage import events_of
 
 pytestmark = pytest.mark.slow

@@ -9,10 +9,11 @@ from plan_bench import type_over
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
-from gpu_studio.runs import catalogue, events
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract import events
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.runs import catalogue
 from gpu_studio.runs.lineage import events_of
-from gpu_studio.ui.main_window import MainWindow
+from gpu_studio.ui.window.main_window import MainWindow
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200), pytest.mark.usefixtures("warm_trainer")]
 

@@ -1,4 +1,4 @@
-"""What a person is told when it matters, with a real pointer and real keys on a machine with two cards."""
+"""What the window tells the user in time, with a real pointer and keys, and two cards."""
 
 from __future__ import annotations
 
@@ -115,7 +115,8 @@ def make_it_fit(desk: Desk) -> None:
     desk.enter()
     # What is held of the simulated card grows for some seconds, and what fits beside it shrinks with it.
     desk.sees(lambda facts: SMALLEST in facts["parts"])
-    desk.click_until(SMALLEST, lambda facts: not any("A step needs" in caution for caution in facts["cautions"]))
+    desk.click(SMALLEST)
+    desk.sees(lambda facts: not any("A step needs" in caution for caution in facts["cautions"]))
 
 
 def edit_and_kill(desk: Desk, process: int, drafts: Path) -> None:

@@ -17,9 +17,10 @@ from training_runs import small_plan, until
 from x_desk import Desk, Facts
 from x_program import started
 
+from gpu_studio.contract import events, lock
+from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.plan import save
-from gpu_studio.runs import catalogue, events, lock
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs import catalogue
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.state import is_live
 

@@ -14,10 +14,11 @@ from fault_windows import taken
 from PySide6.QtCore import Qt
 from training_runs import small_plan
 
-from gpu_studio.hardware.samples import Host, decode
+from gpu_studio.contract import commands, events, lock
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.samples import Host, decode
 from gpu_studio.plan import save
-from gpu_studio.runs import catalogue, commands, events, lock
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.runs import catalogue
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.state import is_live
 

@@ -1,4 +1,4 @@
-"""What a script tells TensorFlow of devices and strategies: its functions, run on a TensorFlow that only listens."""
+"""What a script tells TensorFlow about devices and strategies, run on a recording stand-in."""
 
 from __future__ import annotations
 

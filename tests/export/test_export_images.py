@@ -12,8 +12,8 @@ from exported_scripts import run_script, write_script
 from made_images import JPEG, bmp, gif, plain, png, put, two_classes
 from training_runs import small_plan, trained
 
+from gpu_studio.contract import events
 from gpu_studio.export import python_script
-from gpu_studio.runs import events
 from gpu_studio.trainer.data import Split, load_data
 from gpu_studio.trainer.data.values import Array
 

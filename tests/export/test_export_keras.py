@@ -1,4 +1,4 @@
-"""What the exporter says of Keras without importing it, held against Keras and against the trainer."""
+"""The exporter's knowledge of Keras, which it never imports, checked against Keras."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def test_that_the_classes_are_those_that_the_trainer_finds():
     for name, cls in OPTIMIZER_CLASSES.items():
         assert keras_class(keras.optimizers, name) is getattr(keras.optimizers, cls)
     for module, ours, wanted, renamed in (
-        (keras.losses, LOSS_CLASSES, losses._WANTS, {}),
-        (keras.metrics, METRIC_CLASSES, metrics._WANTS, metrics._CLASSES),
+        (keras.losses, LOSS_CLASSES, losses.WANTS, {}),
+        (keras.metrics, METRIC_CLASSES, metrics.WANTS, metrics.CLASSES),
     ):
         for name, fitting in ours.items():
             factory = keras_class(module, renamed.get(name, name))

@@ -1,4 +1,4 @@
-"""Calls and lists broken into lines: held against `ruff format` itself."""
+"""Calls and lists broken into lines, compared with `ruff format` itself."""
 
 from __future__ import annotations
 

@@ -17,10 +17,10 @@ from export_plans import token_file
 from exported_scripts import Printed, run_script, stranger, watching, write_script
 from training_runs import Finished, small_plan, trained
 
+from gpu_studio.contract import events
+from gpu_studio.contract.consent import allow_file
 from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.plan import Plan
-from gpu_studio.runs import events
-from gpu_studio.runs.consent import allow_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

@@ -17,7 +17,7 @@ from plan_samples import TWO_CARDS
 from training_runs import small_plan
 
 from gpu_studio.export import ExportError, files_beside, python_script
-from gpu_studio.export.refusals import STRATEGIES
+from gpu_studio.export.strategies import WRITTEN
 from gpu_studio.plan import Distribution, Machine, Named, Placed, Plan, validate
 from gpu_studio.plan.catalogue import OPTIMIZERS
 from gpu_studio.plan.keras_names import LOSSES_OF, METRICS_OF
@@ -92,11 +92,11 @@ def test_that_every_function_of_a_script_says_what_it_does(scripts):
         assert all(ast.get_docstring(function) for function in functions), path.name
 
 
-def test_that_the_layers_stand_there_as_keras_calls():
-    assert 'x = keras.layers.Dense(32, activation="relu", name="dense")(x)' in script()
+def test_that_the_model_stands_there_as_keras_calls_and_with_the_values_of_the_plan():
+    assert 'x = mlp(inputs, hidden=[32], activation="relu", dropout=0.0)' in script()
     lenet = script("model.name=lenet", "model.options={ dropout = 0.25 }")
-    assert 'x = keras.layers.Conv2D(20, 5, activation="relu", name="conv1")(inputs)' in lenet
-    assert 'x = keras.layers.Dropout(0.25, name="dropout")(x)' in lenet
+    assert 'x = keras.layers.Conv2D(20, 5, activation="relu", name="conv1")(x)' in lenet
+    assert "x = lenet(inputs, dropout=0.25)" in lenet
 
 
 def test_that_what_a_plan_does_not_need_is_not_in_its_script():
@@ -205,7 +205,7 @@ def test_that_any_valid_plan_has_a_script_that_compiles(data):
         seed=data.draw(st.integers(0, 2**32 - 1)),
         mixed_precision=data.draw(st.booleans()),
     )
-    strategy = data.draw(st.sampled_from(STRATEGIES))
+    strategy = data.draw(st.sampled_from(tuple(WRITTEN)))
     placed = Placed(data.draw(st.integers(1, 5)), {"outputs": ("CPU:1",)}) if strategy == "placed" else None
     plan: Plan = replace(where, training=training, distribution=Distribution(strategy=strategy, placed=placed))
     assume(not validate(plan))

@@ -10,10 +10,10 @@ import time
 
 import pytest
 
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.samples import Fast, decode
 from gpu_studio.hardware import accompany, simulated
 from gpu_studio.hardware.accompanying import LOCK, RECORD, is_held
-from gpu_studio.hardware.samples import Fast, decode
-from gpu_studio.runs.directory import RunDirectory
 
 PATIENCE = 60.0
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from watched_machine import watched
 
-from gpu_studio.hardware import samples
+from gpu_studio.contract import samples
+from gpu_studio.contract.samples import CardFacts, Cards, Fast, FastFigures, Slow, SlowFigures
 from gpu_studio.hardware.accounting import LONGEST_LINE, account
 from gpu_studio.hardware.recorder import Recorder
-from gpu_studio.hardware.samples import CardFacts, Cards, Fast, FastFigures, Slow, SlowFigures
 from gpu_studio.hardware.simulated.profiles import profile
 
 NOW = 1.7e9

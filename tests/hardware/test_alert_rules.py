@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_studio.contract.samples import CardFacts, FastFigures, SlowFigures
 from gpu_studio.hardware.alerts import FULL, HARMLESS, IDLE_SECONDS, NEAR_SLOWDOWN_C, Alert, Watched, alerts
 from gpu_studio.hardware.picture import CardNow
-from gpu_studio.hardware.sampler.questions import THROTTLES
-from gpu_studio.hardware.samples import CardFacts, FastFigures, SlowFigures
+from gpu_studio.hardware.questions import THROTTLES
 
 
 def card(fast: dict | None = None, slow: dict | None = None, **facts) -> CardNow:

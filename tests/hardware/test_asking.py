@@ -1,4 +1,4 @@
-"""The machine asked through a process: whatever becomes of the process, there is an answer."""
+"""Query the machine through a process: there is an answer whatever becomes of the process."""
 
 from __future__ import annotations
 

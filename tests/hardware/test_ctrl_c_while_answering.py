@@ -9,8 +9,8 @@ import threading
 
 import pytest
 
-from gpu_studio.hardware import answering
-from gpu_studio.hardware.answering import NoAnswerError, answer_of
+from gpu_studio.hardware import asking
+from gpu_studio.hardware.asking import NoAnswerError, answer_of
 
 HANGS = (sys.executable, "-c", "import signal; signal.pause()")
 """A process that does nothing until it is killed."""
@@ -39,14 +39,14 @@ def started(monkeypatch):
                 PressesCtrlCAtItsEnd()
 
     made: list[subprocess.Popen[bytes]] = []
-    monkeypatch.setattr(answering.subprocess, "Popen", Interrupted)
+    monkeypatch.setattr(asking.subprocess, "Popen", Interrupted)
     return made
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("plainly", [False, True])
 def test_that_ctrl_c_as_the_process_is_started_is_not_lost_and_leaves_none(started, monkeypatch, plainly) -> None:
-    monkeypatch.setattr(answering.subprocess.Popen, "plainly", plainly)
+    monkeypatch.setattr(asking.subprocess.Popen, "plainly", plainly)
     with pytest.raises(KeyboardInterrupt):
         answer_of(HANGS, 30.0)
     assert [process.poll() for process in started] == [-signal.SIGKILL]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gpu_studio.hardware.host import MIB, cpu_cores, cpu_name, memory_mib
+from gpu_studio.common.figures import MIB
+from gpu_studio.hardware.host import cpu_cores, cpu_name, memory_mib
 
 
 def test_that_only_the_cores_that_may_be_used_count():

@@ -9,7 +9,7 @@ from simulated_machines import simulated_machine
 from watched_machine import watched
 
 from gpu_studio.hardware.machine_now import NEWS_MIB, is_news, machine_now
-from gpu_studio.hardware.picture import Picture
+from gpu_studio.hardware.picture import MachinePicture
 from gpu_studio.hardware.sampler.watching import Request
 from gpu_studio.hardware.simulated.profiles import LOST, NAMES, profile
 
@@ -46,7 +46,7 @@ def test_that_a_card_that_is_lost_while_the_window_is_open_is_lost_to_the_plan()
 
 def test_that_before_it_has_seen_anything_the_inventory_counts():
     machine = simulated_machine("2xL4")
-    assert machine_now(machine, Picture(), "nobody") is machine
+    assert machine_now(machine, MachinePicture(), "nobody") is machine
 
 
 def test_that_little_is_no_news_and_much_is():

@@ -9,7 +9,8 @@ import pytest
 from fake_nvml import FakeCard, FakeNvml, installed
 
 from gpu_studio.hardware import nvml
-from gpu_studio.hardware.nvml import Unknown, ask, cards
+from gpu_studio.hardware.nvml import Unknown, ask
+from gpu_studio.hardware.probe import cards
 
 FIRST = FakeCard("GPU-aaaa", bus_id=b"00000000:2D:00.0", used=512, reserved=200)
 SECOND = FakeCard("GPU-bbbb", name=b"NVIDIA Fake 200", bus_id=b"00000001:01:00.0", total=24_576)

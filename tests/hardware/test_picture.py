@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_studio.hardware.picture import NOT_YET, Picture
-from gpu_studio.hardware.samples import (
+from gpu_studio.contract.samples import (
     CardFacts,
     Cards,
     Fast,
@@ -13,16 +12,17 @@ from gpu_studio.hardware.samples import (
     Owner,
     Pcie,
     PcieFigures,
+    SamplerStarted,
     Slow,
     SlowFigures,
-    Started,
 )
+from gpu_studio.hardware.picture import NOT_YET, MachinePicture
 
 CARD = CardFacts(card="GPU-1", uuid="GPU-1", name="Card", total_mib=100, why={"serial": "no permission"})
 
 
 def picture_of(*samples):
-    picture = Picture()
+    picture = MachinePicture()
     for sample in samples:
         picture.apply(sample)
     return picture
@@ -84,7 +84,7 @@ def test_that_figures_of_an_unknown_card_are_passed_over():
 
 def test_that_events_and_notes_are_kept_and_bounded():
     picture = picture_of(
-        Started(time=0.0, pid=1, gpu_studio="1", simulated="8xH100"),
+        SamplerStarted(time=0.0, pid=1, gpu_studio="1", simulated="8xH100"),
         *(Happened(time=1.0, card="", kind="xid", code=n, words="") for n in range(2000)),
         Owner(time=2.0, words="again"),
     )

@@ -56,10 +56,10 @@ def test_that_a_full_disk_loses_lines_and_nothing_else(tmp_path, monkeypatch):
     path = tmp_path / "x"
     with Recorder(path) as recorder:
         assert recorder.write(FAST)
-        kept, recorder._descriptor = recorder._descriptor, os.open("/dev/full", os.O_WRONLY)
+        kept, recorder.descriptor = recorder.descriptor, os.open("/dev/full", os.O_WRONLY)
         assert not recorder.write(FAST)
-        os.close(recorder._descriptor)
-        recorder._descriptor = kept
+        os.close(recorder.descriptor)
+        recorder.descriptor = kept
         assert recorder.write(FAST)
         assert recorder.lost == 1
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from watched_machine import Clock, watched
 
+from gpu_studio.contract.samples import Cards, Fast, Host, SamplerStarted, encode
 from gpu_studio.hardware import inventory, simulated
 from gpu_studio.hardware.recorder import Recorder
-from gpu_studio.hardware.samples import Cards, Fast, Host, Started, encode
 from gpu_studio.hardware.simulated.profiles import profile
 from gpu_studio.hardware.simulated.recording import Replay, recorded
 from gpu_studio.hardware.words import SimulationError
@@ -56,7 +56,7 @@ def test_that_only_the_classes_asked_for_are_told(recording):
 def test_that_a_recording_starts_again_once_it_is_over(recording):
     told = replayed(recording, 40.0)
 
-    assert sum(isinstance(sample, Started) for sample in told) >= 3
+    assert sum(isinstance(sample, SamplerStarted) for sample in told) >= 3
 
 
 def test_that_the_inventory_is_of_the_recorded_cards(recording, monkeypatch):

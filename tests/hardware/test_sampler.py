@@ -9,9 +9,9 @@ import pynvml
 import pytest
 from watched_machine import watched
 
+from gpu_studio.contract.samples import Beat, Cards, Fast, Pcie, Processes, Slow
 from gpu_studio.hardware.sampler.driver import RenewError
 from gpu_studio.hardware.sampler.watching import Request
-from gpu_studio.hardware.samples import Beat, Cards, Fast, Pcie, Processes, Slow
 from gpu_studio.hardware.simulated.cards import CARD_FUNCTIONS
 from gpu_studio.hardware.simulated.profiles import H100, L4, RTX_4090, machine, profile
 

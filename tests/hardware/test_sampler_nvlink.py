@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from watched_machine import watched
 
-from gpu_studio.hardware.sampler.nvlink import MEASURED_NEXT, NAMES, RESTARTED, NvlinkRates
-from gpu_studio.hardware.samples import Pcie
+from gpu_studio.contract.samples import Pcie
+from gpu_studio.hardware.sampler.watching import MEASURED_NEXT, NAMES, RESTARTED, NvlinkRates
+from gpu_studio.hardware.simulated.link_functions import KIB_A_SECOND
 from gpu_studio.hardware.simulated.profiles import profile
-from gpu_studio.hardware.simulated.ways import KIB_A_SECOND
 
 PER_SECOND = KIB_A_SECOND / 1024
 

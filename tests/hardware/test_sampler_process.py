@@ -15,14 +15,14 @@ import psutil
 import pytest
 from nvml_library import CRASH, HANG, LOST, MISMATCH, NO_PERMISSION, NOT_SUPPORTED, NvmlLibrary, build
 
+from gpu_studio.common.steady import steady_seconds
+from gpu_studio.contract.samples import Owner, decode
 from gpu_studio.hardware import inventory
-from gpu_studio.hardware.picture import Picture
+from gpu_studio.hardware.picture import MachinePicture
 from gpu_studio.hardware.sampler.people import LONGEST_COMMAND
-from gpu_studio.hardware.samples import Owner, decode
 from gpu_studio.hardware.supervision import Watchdog, sampler_command
 from gpu_studio.hardware.supervisor import Supervisor
 from gpu_studio.hardware.words import RENEW
-from gpu_studio.steady import steady_seconds
 
 pytestmark = [
     pytest.mark.slow,
@@ -51,7 +51,7 @@ class Owned:
     """A sampler with its owner, and what it told so far."""
 
     def __init__(self, watchdog=None):
-        self.picture = Picture()
+        self.picture = MachinePicture()
         self.samples = []
         self.supervisor = Supervisor(sampler_command(rate=10.0), watchdog)
 

@@ -1,4 +1,7 @@
-"""A card that may sleep is let go of when nobody uses it: on the simulated library, and as the kernel lists it."""
+"""A card that may sleep is released when nobody uses it.
+
+It is tested on the simulated library and on the kernel's list.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from watched_machine import Watched, watched
 
 from gpu_studio.hardware.pci import PciCard, PciWatch, pci_cards
 from gpu_studio.hardware.sampler.driver import ASLEEP, RESTING
-from gpu_studio.hardware.sampler.resting import IDLE_AFTER, LONGEST_REST, SHORTEST_REST, Resting
+from gpu_studio.hardware.sampler.watching import IDLE_AFTER, LONGEST_REST, SHORTEST_REST, Resting
 from gpu_studio.hardware.simulated.profiles import L4, RTX_4090, machine
 
 IDLE = 3

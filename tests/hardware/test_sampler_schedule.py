@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.hardware.sampler.backoff import BackOff
 from gpu_studio.hardware.sampler.schedule import BEAT, CLASSES, FAST, HOST, PCIE, SLOW, WATCH, Schedule
+from gpu_studio.hardware.sampler.watching import BackOff
 
 
 def test_that_everything_but_the_beat_is_due_at_the_start():

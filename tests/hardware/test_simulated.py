@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from watched_machine import watched
 
 from gpu_studio.hardware import inventory, simulated
-from gpu_studio.hardware.simulated.behaviour import moment
+from gpu_studio.hardware.simulated.cards import moment
 from gpu_studio.hardware.simulated.profiles import KINDS, NAMES, profile
 from gpu_studio.hardware.simulated.programs import FIRST_PID, known
 from gpu_studio.hardware.words import SimulationError

@@ -6,17 +6,15 @@ import csv
 
 from watched_machine import watched
 
-from gpu_studio.cli.devices import devices_document
 from gpu_studio.hardware.simulated.profiles import profile
 from gpu_studio.hardware.spreadsheet import COLUMNS, FIGURES, csv_lines
 
 
-def test_that_the_window_writes_what_the_terminal_writes() -> None:
+def test_that_every_card_has_a_line_with_a_figure_or_a_reason_in_each_column() -> None:
     with watched(profile("broken")) as broken:
         broken.begin()
         broken.run(5)
         lines = csv_lines(broken.picture)
-        assert lines == devices_document.csv_lines(broken.picture)
     heading, *rows = csv.reader(lines)
     assert heading == list(COLUMNS)
     assert len(rows) == 5

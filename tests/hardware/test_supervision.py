@@ -1,4 +1,4 @@
-"""The rule of when a sampler hangs and when it is started anew, without a process and without a clock."""
+"""The rule for when a sampler hangs and is restarted, without a process and without a clock."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from gpu_studio.hardware.samples import Owner, decode
+from gpu_studio.contract.samples import Owner, decode
 from gpu_studio.hardware.supervision import Watchdog
 from gpu_studio.hardware.supervisor import Supervisor
 
@@ -82,7 +82,7 @@ def test_that_closing_ends_the_program_whatever_it_does(code, monkeypatch):
     monkeypatch.setattr("gpu_studio.hardware.supervisor.LONGEST_DYING", 0.3)
     supervisor = supervised(f"{OPENING}\n{code}")
     assert supervisor.lines(PATIENCE)
-    process = supervisor._process
+    process = supervisor.process
     supervisor.close()
     supervisor.close()
 

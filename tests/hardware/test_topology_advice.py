@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from made_topologies import bridged_pairs, cube_mesh, joined, switched, topologies, without_peers
 
-from gpu_studio.hardware.topology import Joint, Node, Topology
+from gpu_studio.hardware.topology import Joint, Topology, TopologyNode
 from gpu_studio.hardware.topology_advice import advise, best_pairs, islands
 
 
@@ -17,7 +17,7 @@ def told(topology: Topology) -> str:
 
 def test_that_no_card_has_no_advice_and_one_card_no_strategy():
     assert advise(Topology()) is None
-    assert advise(Topology((Node("GPU0"),))).strategy == "none"
+    assert advise(Topology((TopologyNode("GPU0"),))).strategy == "none"
 
 
 def test_that_cards_on_switches_mirror_all_together_with_nccl():

@@ -1,4 +1,7 @@
-"""What the set-up does about what is missing, as root, as somebody else, and on a system that is not Debian."""
+"""What the set-up does about missing parts.
+
+It runs as root, as another user, and on a system that is not Debian.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ def asked(system: Path) -> list[str]:
 def test_that_root_on_debian_gets_what_is_missing(system, monkeypatch):
     monkeypatch.setattr("os.geteuid", lambda: 0)
     put(system / "bin/apt-get", APT.format(then='cp "$0" "$(dirname "$0")/absent-program"'))
-    prepare._system(prepare.Purpose("dev", ("x11",)))
+    prepare.check_system(prepare.Purpose("dev", ("x11",)))
     update, install = asked(system)
     assert update.startswith("noninteractive ")
     assert update.endswith(" update")
@@ -62,28 +65,28 @@ def test_that_root_on_debian_gets_what_is_missing(system, monkeypatch):
 
 def test_that_nothing_is_asked_of_apt_when_nothing_is_missing(system, monkeypatch):
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    prepare._system(prepare.Purpose("runtime"))
+    prepare.check_system(prepare.Purpose("runtime"))
     assert asked(system) == []
 
 
 def test_that_what_apt_could_not_bring_is_told(system, monkeypatch):
     monkeypatch.setattr("os.geteuid", lambda: 0)
     with pytest.raises(SetupError, match=r"these are missing: libabsent\.so\.7, absent-program\."):
-        prepare._system(prepare.Purpose("dev", ("qt", "x11")))
+        prepare.check_system(prepare.Purpose("dev", ("qt", "x11")))
     assert len(asked(system)) == 2
 
 
 def test_that_somebody_else_is_told_what_to_type(system, monkeypatch):
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     with pytest.raises(SetupError, match="sudo apt-get install --no-install-recommends absent libabsent7"):
-        prepare._system(prepare.Purpose("dev", ("qt", "x11")))
+        prepare.check_system(prepare.Purpose("dev", ("qt", "x11")))
     assert asked(system) == []
 
 
 def test_that_another_system_is_told_and_goes_on(system, monkeypatch, capsys):
     (system / "bin/dpkg").unlink()
     monkeypatch.setenv("PATH", str(system / "bin"))
-    prepare._system(prepare.Purpose("dev", ("qt",)))
+    prepare.check_system(prepare.Purpose("dev", ("qt",)))
     assert "this system has not: libabsent.so.7" in capsys.readouterr().err
 
 
@@ -111,13 +114,13 @@ def test_that_without_a_window_one_can_still_train(system, monkeypatch):
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.setenv("DISPLAY", ":0")
     with pytest.raises(SetupError, match=r"train in the terminal.*make run DISPLAY="):
-        prepare._system(prepare.purpose("run"))
+        prepare.check_system(prepare.purpose("run"))
 
 
 @pytest.mark.parametrize(("said", "wanted"), [("yes", True), ("no", False)])
 def test_that_cuda_can_be_chosen(said, wanted, monkeypatch):
     monkeypatch.setenv("CUDA", said)
-    assert prepare._wants_cuda() is wanted
+    assert prepare.wants_cuda() is wanted
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -127,7 +130,7 @@ def test_that_cuda_is_wanted_where_there_is_a_driver(there, tmp_path, monkeypatc
     monkeypatch.setenv("PATH", str(tmp_path))
     if there:
         (tmp_path / "version").touch()
-    assert prepare._wants_cuda() is there
+    assert prepare.wants_cuda() is there
 
 
 def test_that_two_set_ups_take_turns(tmp_path):
@@ -135,11 +138,11 @@ def test_that_two_set_ups_take_turns(tmp_path):
     inside = threading.Event()
 
     def second() -> None:
-        with prepare._alone(path):
+        with prepare.alone(path):
             inside.set()
 
     thread = threading.Thread(target=second)
-    with prepare._alone(path):
+    with prepare.alone(path):
         thread.start()
         assert not inside.wait(0.2)
     assert inside.wait(10)

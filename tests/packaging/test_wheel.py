@@ -1,4 +1,4 @@
-"""The wheel, built for real and installed alone: only the dependencies beside it, and no source tree in sight."""
+"""The wheel, built for real and installed with its dependencies only, without a source tree."""
 
 from __future__ import annotations
 
@@ -125,5 +125,7 @@ def test_that_the_installed_program_trains_on_the_bundled_digits(call, isolated_
 
 
 def test_that_the_installed_window_finds_its_resources(call):
-    ask = "from gpu_studio.resource_files import resource; print(resource('style/window.qss').read_text()[:1] != '')"
+    ask = (
+        "from gpu_studio.common.resource_files import resource as r; print(r('style/window.qss').read_text()[:1] != '')"
+    )
     assert call("python", "-c", ask) == "True\n"

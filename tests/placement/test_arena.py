@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.placement.arena import UNIT, Arena, requested
-from gpu_studio.placement.liveness import Change, History, Size, block_of
+from gpu_studio.placement.liveness import MemoryChange, MemoryHistory, Size, block_of
 
 KIB, MIB = 1024, 2**20
 
@@ -59,9 +59,9 @@ def test_that_what_is_in_pieces_finds_room_where_it_would_have_none_in_one() -> 
         arena.take(number, KIB)
     for number in (0, 2, 4):
         arena.give_back(number)
-    end = arena._end
+    end = arena.end
     arena.take(9, 3 * KIB, pieces=3)
-    assert (arena.used, arena._end) == (6 * KIB, end)
+    assert (arena.used, arena.end) == (6 * KIB, end)
     arena.give_back(9)
     assert arena.used == 3 * KIB
 
@@ -83,7 +83,7 @@ def test_that_no_less_is_given_out_than_asked_nor_twice_as_much_and_all_comes_ba
 def test_that_the_most_given_out_in_a_step_is_told_and_its_rest_is_given_back() -> None:
     arena = Arena(grows=False)
     arena.take(-1, KIB)
-    changes = [Change(0, Size(KIB), True), Change(1, Size(0, KIB), True), Change(0, Size(KIB), False)]
+    changes = [MemoryChange(0, Size(KIB), True), MemoryChange(1, Size(0, KIB), True), MemoryChange(0, Size(KIB), False)]
     assert arena.peak(requested(step(changes), batch=3)) == 4 * KIB
     assert arena.used == KIB
 
@@ -91,7 +91,7 @@ def test_that_the_most_given_out_in_a_step_is_told_and_its_rest_is_given_back() 
 def test_that_a_variable_stays_where_a_step_has_moved_it() -> None:
     arena = Arena(grows=False)
     arena.take(block_of(0), KIB)
-    new, old = Change(0, Size(KIB), True), Change(block_of(0), Size(KIB), False)
+    new, old = MemoryChange(0, Size(KIB), True), MemoryChange(block_of(0), Size(KIB), False)
     for _ in range(2):
         assert arena.peak(requested(step([new, old], moved={0: 0}), batch=1)) == KIB
         assert arena.used == KIB
@@ -100,5 +100,5 @@ def test_that_a_variable_stays_where_a_step_has_moved_it() -> None:
     assert arena.used == 0
 
 
-def step(changes: list[Change], moved: dict[int, int] | None = None) -> History:
-    return History([], changes, moved or {}, frozenset())
+def step(changes: list[MemoryChange], moved: dict[int, int] | None = None) -> MemoryHistory:
+    return MemoryHistory([], changes, moved or {}, frozenset())

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_plan_facts import DATA, FACTS, MODEL
 
-from gpu_studio.placement.known_problems import Misplaced, Refusal, known_problems
+from gpu_studio.placement.known_problems import MisplacedLayers, Refusal, known_problems
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
 from gpu_studio.plan import Distribution, Placed, Plan, Problem
 
@@ -25,7 +25,7 @@ def test_that_a_layer_which_the_model_does_not_have_is_named_with_the_one_that_m
     assert str(problem) == (
         "distribution.placed.layers.twoo is not a layer of the model: did you mean two? Otherwise take it out."
     )
-    assert isinstance(problem, Misplaced)
+    assert isinstance(problem, MisplacedLayers)
     mended = problem.mend.make(placed(one=("CPU:0",), twoo=("CPU:1",)))
     assert mended == placed(one=("CPU:0",))
 
@@ -90,7 +90,7 @@ def test_that_a_refusal_is_not_repeated_where_the_plan_itself_shows_the_mistake(
 def test_that_the_way_out_leaves_exactly_the_layers_which_the_model_has(layers: dict[str, tuple[str, ...]]) -> None:
     plan = placed(**layers)
     for problem in known_problems(plan, FACTS):
-        assert isinstance(problem, Misplaced)
+        assert isinstance(problem, MisplacedLayers)
         plan = problem.mend.make(plan)
     assert plan == placed(**{name: on for name, on in layers.items() if name in KNOWN})
     assert known_problems(plan, FACTS) == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.placement.executor import in_one_queue, in_threads
+from gpu_studio.placement.executor import CHEAP, UNKNOWN, in_one_queue, in_threads
 from gpu_studio.placement.liveness import Operation, Size, Turn, Variable, block_of, history
 
 BATCH = 10
@@ -201,3 +201,14 @@ def test_that_two_threads_hold_what_both_take() -> None:
     run = history(two, in_threads(two, [1.0, 1.0, 1.0, 1.0], 2), results=[2, 3])
     assert max(moment.bytes(BATCH) for moment in run.moments) == 4000
     assert max(peaks(two, results=[2, 3])) == 3000
+
+
+def test_that_as_long_as_no_cost_is_known_cheap_operations_are_handed_to_other_threads() -> None:
+    three = [op(0), op(1, 0), op(2, 0)]
+    times = [CHEAP / 2] * 3
+    assert [turn.begins for turn in in_threads(three, times, 2, CHEAP)] == [True, False] * 3
+    assert [turn.begins for turn in in_threads(three, times, 2, UNKNOWN)] == [True, False, True, True, False, False]
+
+
+def test_that_a_size_that_shrinks_with_the_batch_ends_at_nothing() -> None:
+    assert [Size(100, -10).bytes(batch) for batch in (1, 10, 11)] == [90, 0, 0]

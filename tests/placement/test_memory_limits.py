@@ -21,14 +21,14 @@ import pytest
 from made_machines import TWO_CARDS, WITHOUT_CARDS
 from training_runs import Finished, small_plan, trained
 
+from gpu_studio.contract import events
 from gpu_studio.placement.estimate import by_flops
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.model_graph import ModelGraph
 from gpu_studio.placement.places import chosen_devices, places
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts, decoded
 from gpu_studio.placement.suggestion import Suggestion, suggest
-from gpu_studio.plan import MIB, Carve, Devices, Placed, Plan, save
-from gpu_studio.runs import events
+from gpu_studio.plan import MIB, Carve, DeviceSettings, Placed, Plan, save
 from gpu_studio.runs.questions.plan_question import ask_about
 
 LIMIT_MIB = 66
@@ -47,7 +47,7 @@ PLAN = small_plan(
     "training.checkpoint.every_epochs=0",
     "devices.carve=[{ device = 'CPU:0', slices_mib = [0, 0, 0] }]",
 )
-SLICED = Devices(carve=(Carve("GPU:0", (LIMIT_MIB,) * DEVICES),), visible=("GPU:0",))
+SLICED = DeviceSettings(carve=(Carve("GPU:0", (LIMIT_MIB,) * DEVICES),), visible=("GPU:0",))
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,15 @@ from gpu_studio.placement.memory import predict
 from gpu_studio.placement.memory_placed import devices_of
 from gpu_studio.placement.plan_facts import PlanFacts, decoded, encoded
 from gpu_studio.placement.stage_memory import at_once, samples_at_once, summed
-from gpu_studio.placement.step_memory import Moment, StepMemory
-from gpu_studio.plan import MIB, Carve, Devices, Distribution, Placed, Plan, Training
+from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
+from gpu_studio.plan import MIB, Carve, DeviceSettings, Distribution, Placed, Plan, Training
 from gpu_studio.plan.card_memory import most_mib
 
 WEIGHTS, SLOTS, GRADIENTS = 4 * 1600 + 16, 12_812, 4 * 1600
-FOUR_CPUS = Devices(carve=(Carve("CPU:0", (0, 0, 0, 0)),))
+FOUR_CPUS = DeviceSettings(carve=(Carve("CPU:0", (0, 0, 0, 0)),))
 
 
-NOTHING_FORGOTTEN = replace(FACTS, model=replace(MODEL, steps={"CPU": StepMemory((Moment(1),))}))
+NOTHING_FORGOTTEN = replace(FACTS, model=replace(MODEL, steps={"CPU": StepMemory((MemoryMoment(1),))}))
 """A model of which a rehearsed step holds no more than the formula for placed layers says."""
 
 
@@ -83,7 +83,7 @@ def test_that_packing_all_gradients_takes_more_than_summing_one_after_the_other(
 
 
 def test_that_central_storage_keeps_the_slots_in_one_place() -> None:
-    cards = predicted(replace(plan("central_storage"), devices=Devices()), machine=TWO_CARDS)
+    cards = predicted(replace(plan("central_storage"), devices=DeviceSettings()), machine=TWO_CARDS)
     assert {name: memory.slots.bytes for name, memory in cards.items()} == {"GPU:0": 0, "GPU:1": 0, "CPU:0": SLOTS}
     assert cards["GPU:1"].weights.bytes == WEIGHTS
     assert "copy" in cards["GPU:1"].weights.formula
@@ -94,6 +94,12 @@ def test_that_a_device_that_keeps_the_variables_may_train_as_well() -> None:
     assert [memory.slots.bytes for memory in found.values()] == [0, SLOTS, 0, 0]
     assert found["CPU:1"].activations.bytes > 0
     assert found["CPU:0"].weights.bytes == 0
+
+
+def test_that_a_single_replica_leaves_its_variables_on_the_parameter_device() -> None:
+    alone = plan("central_storage", devices=("CPU:2",), parameter_device="CPU:0")
+    assert [memory.slots.bytes for memory in predicted(alone).values()] == [SLOTS, 0, 0, 0]
+    assert predicted(alone)["CPU:2"].activations.bytes == 600 * 32
 
 
 def test_that_placed_layers_take_their_weights_and_slots_with_them() -> None:
@@ -128,7 +134,7 @@ def test_that_a_model_placed_whole_on_one_device_holds_no_less_than_its_rehearse
 
 def test_that_every_micro_batch_that_is_computed_holds_what_the_formula_forgets_of_one() -> None:
     layers = {"one": ("CPU:0",)}
-    rehearsed = StepMemory((Moment(50_000, 2000),))
+    rehearsed = StepMemory((MemoryMoment(50_000, 2000),))
     facts = replace(FACTS, model=replace(MODEL, steps={"CPU": rehearsed}))
     # A micro-batch of 25 samples: kept, what passes, and the batch itself; the gradients of the weights.
     forgotten = rehearsed.peak(25) - (600 + 800 + 40) * 25 - GRADIENTS
@@ -141,7 +147,7 @@ def test_that_every_micro_batch_that_is_computed_holds_what_the_formula_forgets_
 
 
 def test_that_what_the_formula_forgets_is_divided_by_what_layers_keep_and_their_gradients() -> None:
-    facts = replace(FACTS, model=replace(MODEL, steps={"CPU": StepMemory((Moment(10**6),))}))
+    facts = replace(FACTS, model=replace(MODEL, steps={"CPU": StepMemory((MemoryMoment(10**6),))}))
     placed = plan("placed", 10, placed=Placed(1, {"one": ("CPU:0",), "two": ("CPU:1",)}))
     more = predicted(placed, facts)
     less = predicted(placed, NOTHING_FORGOTTEN)
@@ -194,14 +200,14 @@ def test_that_a_layer_that_is_left_out_goes_where_its_neighbours_are(layers, exp
 
 
 def test_that_the_limit_is_the_slices_or_the_cards() -> None:
-    carved = Devices(carve=(Carve("GPU:0", (1024, 2048)),))
+    carved = DeviceSettings(carve=(Carve("GPU:0", (1024, 2048)),))
     limits = [memory.limit_bytes for memory in predict(Plan(devices=carved), TWO_CARDS, FACTS)]
     most = most_mib(TWO_CARDS.cards[1])
     assert limits == [1024 * MIB, 2048 * MIB, None if most is None else most * MIB, None]
 
 
 def test_that_what_does_not_fit_is_said() -> None:
-    small = Plan(devices=Devices(carve=(Carve("GPU:0", (1,)),)), training=Training(batch_size=100_000))
+    small = Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (1,)),)), training=Training(batch_size=100_000))
     memory = predicted(small, machine=TWO_CARDS)
     assert memory["GPU:0"].fits is False
     assert memory["CPU:0"].fits is None

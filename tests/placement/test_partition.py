@@ -7,8 +7,8 @@ import pytest
 from block_partition import barany_grinberg, bottleneck, least_bottleneck
 
 from gpu_studio.placement.blocks import before
-from gpu_studio.placement.partition import minimise
-from gpu_studio.placement.stages import Line, Sent, least_longest, within
+from gpu_studio.placement.search import minimise
+from gpu_studio.placement.stages import DeviceStages, SentBytes, least_longest, within
 
 CHAINS = 400
 NEVER_LESS = 1 - 1e-9
@@ -25,9 +25,9 @@ def chains() -> list[tuple[list[float], int]]:
     return made
 
 
-def line(costs: list[float], sent: float = 0.0) -> Line:
+def line(costs: list[float], sent: float = 0.0) -> DeviceStages:
     """A device on which layers take so long, and every stage is sent as much."""
-    return Line(before(np.array(costs)), Sent(np.full((len(costs) + 1,) * 2, sent)), 1.0)
+    return DeviceStages(before(np.array(costs)), SentBytes(np.full((len(costs) + 1,) * 2, sent)), 1.0)
 
 
 def test_that_the_longest_stage_is_as_short_as_can_be_where_torchgpipes_is_not() -> None:

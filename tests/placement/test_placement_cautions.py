@@ -13,19 +13,29 @@ from made_plan_facts import DATA, FACTS, MODEL, THREE_LAYERS
 from gpu_studio.placement.cautions import cautions_with
 from gpu_studio.placement.memory import predict
 from gpu_studio.placement.plan_facts import SCALED_AGAIN, ModelNote, PlanFacts
-from gpu_studio.plan import CardUser, Carve, Data, Devices, Distribution, Machine, Model, Plan, Training, validate
+from gpu_studio.plan import (
+    CardUser,
+    Carve,
+    Data,
+    DeviceSettings,
+    Distribution,
+    Machine,
+    ModelSettings,
+    Plan,
+    Training,
+    validate,
+)
 from gpu_studio.plan.card_memory import CONTEXT_MIB, KEPT_OF_FEW_MIB
 from gpu_studio.plan.mending import Caution
 from gpu_studio.plan.splitting import STRATIFY
-from gpu_studio.runs.queueing.queue_choice import waits_for
-from gpu_studio.runs.queueing.queue_needs import needs_of
+from gpu_studio.runs.queueing.queue_choice import needs_of, waits_for
 
 
 def a_plan(batch: int, strategy: str = "mirrored", scope: str = "global", carve: tuple[Carve, ...] = ()) -> Plan:
     return Plan(
         "made",
-        Devices(carve=carve),
-        Model("mlp"),
+        DeviceSettings(carve=carve),
+        ModelSettings("mlp"),
         Data("digits"),
         Training(batch_size=batch, batch_scope=scope),
         Distribution(strategy),
@@ -94,18 +104,18 @@ def test_that_of_a_whole_free_card_it_is_told_what_cuda_gets() -> None:
 
 def test_that_every_way_out_of_too_little_memory_fits() -> None:
     plan, machine = a_plan(30_000, "one_device"), crowded(10, 1000)
-    ways = the("too much memory", plan, machine).ways
-    assert [way.label for way in ways] == ["Use GPU 1", "Batch 4,096"]
-    for way in ways:
+    remedies = the("too much memory", plan, machine).remedies
+    assert [way.label for way in remedies] == ["Use GPU 1", "Batch 4,096"]
+    for way in remedies:
         after = way.make(plan)
         assert all(memory.fits is not False for memory in predict(after, machine, FACTS))
         assert validate(after, machine) == []
-    assert ways[0].make(plan).devices.visible == ("GPU:1",)
+    assert remedies[0].make(plan).devices.visible == ("GPU:1",)
 
 
 def test_that_no_card_is_offered_that_has_no_room_either() -> None:
     plan, machine = a_plan(30_000, "one_device"), crowded(10, 9)
-    assert [way.label for way in the("too much memory", plan, machine).ways] == ["Batch 4,096"]
+    assert [way.label for way in the("too much memory", plan, machine).remedies] == ["Batch 4,096"]
 
 
 def test_that_what_no_end_of_others_could_help_does_not_wait() -> None:
@@ -140,7 +150,9 @@ def test_that_what_a_model_does_otherwise_than_its_author_may_think_is_warned_of
 def test_that_a_model_that_scales_again_is_given_the_bytes_as_they_are_where_they_are_bytes():
     note = ModelNote(SCALED_AGAIN, "own.py:build divides its samples by 255, but they are in 0…1 already.", "Why.")
     facts = replace(FACTS, data=replace(DATA, pixels=True, highest=0.9), model=replace(MODEL, notes=(note,)))
-    plan = replace(a_plan(64, "none"), data=Data(folder="pets", options={"colours": "grey"}), model=Model("cnn"))
+    plan = replace(
+        a_plan(64, "none"), data=Data(folder="pets", options={"colours": "grey"}), model=ModelSettings("cnn")
+    )
     after = mended(the(SCALED_AGAIN, plan, TWO_CARDS, facts), plan, TWO_CARDS, facts)
     assert after.data.options == {"colours": "grey", "scale": "none"}
     own = replace(plan, data=Data(python="data.py:load"))

@@ -8,14 +8,14 @@ from made_machines import WITHOUT_CARDS
 from made_plan_facts import FACTS
 
 from gpu_studio.placement.memory import predict
-from gpu_studio.placement.model_graph import Layer, ModelGraph
-from gpu_studio.placement.recomputation import Recomputed, recomputed
-from gpu_studio.plan import Carve, Devices, Distribution, Placed, Plan, Training
+from gpu_studio.placement.memory_placed import Recomputed, recomputed
+from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
+from gpu_studio.plan import Carve, DeviceSettings, Distribution, Placed, Plan, Training
 
 CHAIN = ModelGraph(
     "chain",
     tuple(
-        Layer(name, "Dense", inputs=inputs, output_bytes=10 * place, kept_bytes=100 * place)
+        GraphLayer(name, "Dense", inputs=inputs, output_bytes=10 * place, kept_bytes=100 * place)
         for place, (name, inputs) in enumerate(
             [("a", ()), ("b", ("a",)), ("c", ("b",)), ("d", ("c", "a")), ("e", ("d",))], start=1
         )
@@ -50,7 +50,7 @@ def memory(batch: int, micro_batches: int, *, recompute: bool) -> int:
     layers = {"one": ("CPU:0",), "two": ("CPU:0",), "three": ("CPU:1",)}
     placed = Placed(micro_batches=micro_batches, layers=layers, recompute=recompute)
     plan = Plan(
-        devices=Devices(carve=(Carve("CPU:0", (0, 0)),)),
+        devices=DeviceSettings(carve=(Carve("CPU:0", (0, 0)),)),
         training=Training(batch_size=batch),
         distribution=Distribution("placed", placed=placed),
     )

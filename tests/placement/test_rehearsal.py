@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpu_studio.placement.arena import Arena
 from gpu_studio.placement.executor import CHEAP
 from gpu_studio.placement.liveness import Operation, Size, Variable
-from gpu_studio.placement.rehearsal import BATCHES, UNREHEARSED, Marks, on_card, on_cpu
+from gpu_studio.placement.rehearsal import BATCHES, UNREHEARSED, TensorKinds, on_card, on_cpu
 
 MIB = 2**20
 WEIGHT = Variable(0, MIB)
@@ -19,46 +19,80 @@ BACKWARD = (
 """The end of a Dense layer's step: both gradients, and the update."""
 
 
+def alike_all(_batch: int) -> list[float]:
+    return [10 * CHEAP] * 2
+
+
 def alike(_batch: int) -> list[float]:
     return [10 * CHEAP] * len(BACKWARD)
 
 
 def test_that_on_a_cpu_an_update_may_meet_a_weight_that_is_still_in_use() -> None:
-    memory = on_cpu(BACKWARD, alike, Marks(results=[11]), threads=2)
+    memory = on_cpu(BACKWARD, alike, TensorKinds(results=[11]), threads=2)
     assert memory.asked(1) == 2 * MIB + 8
 
 
 def test_that_on_a_card_the_weight_is_used_first() -> None:
-    memory = on_card(BACKWARD, Marks(results=[11]))
+    memory = on_card(BACKWARD, TensorKinds(results=[11]))
     assert memory.asked(1) == MIB + 8
     assert memory.peak(8) == round((MIB + 64) * memory.padded(8))
 
 
 def test_that_calling_the_model_for_a_look_shapes_the_memory_that_steps_find() -> None:
     layer = (Operation(makes=((1, Size(0, 700_000)),)), Operation(takes=(1,), makes=((2, Size(0, 300_000)),)))
-    looked, unseen = (on_cpu(layer, alike, Marks([2], outputs=outputs), threads=1) for outputs in ([1, 2], []))
+    looked, unseen = (on_cpu(layer, alike, TensorKinds([2], outputs=outputs), threads=1) for outputs in ([1, 2], []))
     assert looked.asked(64) == unseen.asked(64)
     assert looked.padding != unseen.padding
 
 
 def test_that_the_same_steps_are_rehearsed_each_time() -> None:
-    first, second = (on_cpu(BACKWARD, alike, Marks(results=[11]), threads=2) for _ in range(2))
+    first, second = (on_cpu(BACKWARD, alike, TensorKinds(results=[11]), threads=2) for _ in range(2))
     assert first == second
 
 
 def test_that_an_allocator_never_gives_out_less_than_is_asked() -> None:
-    memory = on_cpu(BACKWARD, alike, Marks(results=[11]), threads=2)
+    memory = on_cpu(BACKWARD, alike, TensorKinds(results=[11]), threads=2)
     assert all(each.factor >= UNREHEARSED for each in memory.padding)
 
 
 def test_that_nothing_is_held_by_a_step_of_nothing() -> None:
-    assert on_card([], Marks()).peak(32) == 0
-    assert on_cpu([], lambda _batch: [], Marks(), threads=2).peak(32) == 0
+    assert on_card([], TensorKinds()).peak(32) == 0
+    assert on_cpu([], lambda _batch: [], TensorKinds(), threads=2).peak(32) == 0
 
 
 def test_that_steps_that_meet_the_same_memory_again_are_not_run_again(monkeypatch) -> None:
     given = []
     peak = Arena.peak
     monkeypatch.setattr(Arena, "peak", lambda arena, step: given.append(step) or peak(arena, step))
-    on_card([Operation(makes=((1, Size(0, MIB)),)), Operation(takes=(1,))], Marks())
-    assert len(given) == len(BATCHES)
+    memory = on_card([Operation(makes=((1, Size(0, MIB)),)), Operation(takes=(1,))], TensorKinds())
+    assert len(given) == len(memory.padding)
+
+
+def test_that_batches_are_looked_at_where_what_is_given_out_leaps() -> None:
+    # Half of a region of 32 MiB is 16 MiB: a block of more cannot be beside another.
+    memory = on_cpu(
+        [Operation(makes=((1, Size(0, MIB // 6)),)), Operation(takes=(1,))], alike_all, TensorKinds(), threads=1
+    )
+    looked_at = {each.batch for each in memory.padding}
+    assert looked_at > set(BATCHES)
+
+
+def test_that_weights_that_are_drawn_leave_other_memory_than_filled_ones() -> None:
+    steps = []
+    for drawn in (False, True):
+        weight = Variable(0, MIB, drawn=drawn)
+        read = Operation(makes=((10, Size()),), reads=weight)
+        step = (read, Operation(takes=(10,), makes=((11, Size(0, 100_000)),)))
+        steps.append(on_cpu(step, lambda _batch: [1.0, 1.0], TensorKinds(results=[11], outputs=[11]), threads=1))
+    assert steps[0].asked(64) == steps[1].asked(64)
+    assert steps[0].padding != steps[1].padding
+
+
+def test_that_weights_from_a_file_are_elsewhere_than_where_they_were_drawn() -> None:
+    read = Operation(makes=((10, Size()),), reads=Variable(0, MIB, drawn=True))
+    step = (read, Operation(takes=(10,), makes=((11, Size(0, 100_000)),)))
+    drawn, loaded = (
+        on_cpu(step, lambda _batch: [1.0, 1.0], TensorKinds([11], outputs=[11], loaded=loaded), threads=1)
+        for loaded in (False, True)
+    )
+    assert drawn.padding != loaded.padding

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.placement.schedule import Task, even_bubble, stages_of, timeline
+from gpu_studio.placement.schedule import StageTask, even_bubble, stages_of, timeline
 from gpu_studio.placement.work import Device, Work
 
 
@@ -56,7 +56,7 @@ def test_that_each_stage_waits_for_its_input_and_each_gradient_for_its_taker(see
     work = brute_force.random_work(random, chain=False)
     places = random.integers(0, len(work.fixed), len(work.names)).tolist()
     step = timeline(work, devices(len(work.fixed)), places, count)
-    when: dict[tuple[int, int, str], Task] = {
+    when: dict[tuple[int, int, str], StageTask] = {
         (layer, task.micro_batch, task.what): task for task in step.tasks for layer in task.layers
     }
     for layer, inputs in enumerate(work.inputs):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from brute_force import Tried
 
-from gpu_studio.placement.search import OBJECTIVES, Found, Lack, Objective, place
+from gpu_studio.placement.search import OBJECTIVES, FoundPlacement, Lack, Objective, place
 from gpu_studio.placement.work import Device, Work
 
 pytestmark = pytest.mark.slow
@@ -31,14 +31,14 @@ class Case:
         """Those for which there is room."""
         return [each for each in self.every if each.fits(self.devices)]
 
-    def place(self, objective: Objective, *, overlap: bool = True) -> Found | tuple[Lack, ...]:
+    def place(self, objective: Objective, *, overlap: bool = True) -> FoundPlacement | tuple[Lack, ...]:
         """What the search finds."""
         return place(self.work, self.devices, objective, [self.count], overlap=overlap, recompute=self.recompute)
 
-    def found(self, objective: Objective) -> tuple[Found, Tried]:
+    def found(self, objective: Objective) -> tuple[FoundPlacement, Tried]:
         """What the search finds where there is room, and what comes of it."""
         found = self.place(objective)
-        assert isinstance(found, Found)
+        assert isinstance(found, FoundPlacement)
         reached = next(each for each in self.allowed if each.placement == found.devices)
         assert found.seconds == pytest.approx(reached.seconds, rel=1e-9)
         return found, reached
@@ -116,7 +116,7 @@ def test_that_where_one_device_works_at_a_time_the_least_work_is_the_fastest(cas
     for each in cases[:: 1 + len(cases) // 100]:
         if each.allowed:
             found = each.place("fastest", overlap=False)
-            assert isinstance(found, Found)
+            assert isinstance(found, FoundPlacement)
             one = [brute_force.tried(each.work, each.devices, other.placement, each.count, recompute=each.recompute,
                                      overlap=False) for other in each.allowed]  # fmt: skip
             assert found.seconds == pytest.approx(min(other.seconds for other in one), rel=1e-9)
@@ -130,7 +130,7 @@ def test_that_the_best_number_of_micro_batches_is_chosen(recompute: bool) -> Non
         every = [brute_force.every(first.work, first.devices, count, recompute=recompute) for count in COUNTS]
         allowed = [each for some in every for each in some if each.fits(first.devices)]
         if allowed:
-            assert isinstance(found, Found)
+            assert isinstance(found, FoundPlacement)
             assert found.seconds == pytest.approx(min(each.seconds for each in allowed), rel=1e-9)
         else:
             assert isinstance(found, tuple)
@@ -178,7 +178,7 @@ def test_that_of_many_layers_with_skips_on_unlike_devices_no_placement_is_better
     limit = brute_force.whole_bytes(work) / 2.5
     devices = [Device(f"GPU:{place}", limit * (1 + random.random()), 2e8) for place in range(4)]
     found = place(work, devices, "fastest", [count], recompute=recompute)
-    assert isinstance(found, Found)
+    assert isinstance(found, FoundPlacement)
     least = brute_force.least_seconds(work, devices, count, recompute=recompute)
     assert found.seconds == pytest.approx(least, rel=1e-9)
     reached = brute_force.tried(work, devices, found.devices, count, recompute=recompute)

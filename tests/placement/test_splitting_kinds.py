@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_studio.placement.model_graph import Layer
+from gpu_studio.placement.model_graph import GraphLayer
 from gpu_studio.placement.splitting_kinds import units_of, why_not_split
 
 TWO, THREE = ("GPU:0", "GPU:1"), ("GPU:0", "GPU:1", "GPU:2")
 
 
-def layer(kind: str, *shape: int) -> Layer:
-    return Layer("middle", kind, output_shape=shape)
+def layer(kind: str, *shape: int) -> GraphLayer:
+    return GraphLayer("middle", kind, output_shape=shape)
 
 
 @pytest.mark.parametrize("kind", ["Dense", "Embedding", "Conv1D", "Conv2D", "Conv3D", "Conv2DTranspose"])
@@ -30,4 +30,4 @@ def test_that_fewer_units_than_devices_are_refused() -> None:
 
 
 def test_that_units_that_nobody_knows_refuse_nothing() -> None:
-    assert why_not_split(Layer("middle", "Dense", output_shape=(None,)), THREE) == ""
+    assert why_not_split(GraphLayer("middle", "Dense", output_shape=(None,)), THREE) == ""

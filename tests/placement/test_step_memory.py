@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.placement.step_memory import Moment, Padding, StepMemory, highest
+from gpu_studio.placement.step_memory import MemoryMoment, Padding, StepMemory, highest
 
-LINES = st.builds(Moment, fixed=st.integers(0, 10**9), per_sample=st.integers(0, 10**6))
+LINES = st.builds(MemoryMoment, fixed=st.integers(0, 10**9), per_sample=st.integers(0, 10**6))
 BATCHES = st.integers(0, 10**5)
 
 
@@ -24,12 +24,12 @@ def test_that_each_moment_kept_is_steeper_and_lower_than_the_one_before(moments)
 
 
 def test_that_a_moment_that_is_never_the_fullest_is_forgotten() -> None:
-    flat, middle, steep = Moment(10, 0), Moment(4, 1), Moment(0, 2)
+    flat, middle, steep = MemoryMoment(10, 0), MemoryMoment(4, 1), MemoryMoment(0, 2)
     assert highest([steep, middle, flat]).moments == (flat, steep)
 
 
 def test_that_the_fullest_moment_says_what_it_holds() -> None:
-    early, late = Moment(100, 1, gradients=60), Moment(0, 9, kept=7)
+    early, late = MemoryMoment(100, 1, gradients=60), MemoryMoment(0, 9, kept=7)
     memory = highest([early, late])
     assert memory.fullest(1) == early
     assert memory.fullest(1000) == late
@@ -39,14 +39,20 @@ def test_that_no_moment_holds_nothing() -> None:
     assert StepMemory().peak(64) == 0
 
 
-def test_that_between_batches_what_the_allocator_adds_is_the_greater_of_theirs() -> None:
-    memory = StepMemory((Moment(0, 100),), (Padding(10, 1.1), Padding(20, 1.3), Padding(30, 1.2)))
-    assert [memory.padded(batch) for batch in (1, 10, 15, 20, 25, 30, 99)] == [1.1, 1.1, 1.3, 1.3, 1.3, 1.2, 1.2]
-    assert (memory.asked(15), memory.peak(15)) == (1500, 1950)
+def test_that_between_batches_as_much_is_given_out_as_lies_on_the_line() -> None:
+    memory = StepMemory((MemoryMoment(0, 100),), (Padding(10, 2.0), Padding(20, 1.0), Padding(30, 1.2)))
+    assert [memory.padded(batch) for batch in (1, 10, 20, 30, 99)] == [2.0, 2.0, 1.0, 1.2, 1.2]
+    assert [memory.peak(batch) for batch in (10, 15, 20, 25, 30)] == [2000, 2000, 2000, 2800, 3600]
+
+
+def test_that_from_one_batch_to_the_next_it_may_leap() -> None:
+    memory = StepMemory((MemoryMoment(0, 100),), (Padding(100, 1.0), Padding(101, 1.5)))
+    assert memory.peak(200) == 20000
+    assert memory.peak(201) == 2 * 1.5 * 10100
 
 
 def test_that_a_large_batch_is_padded_as_half_of_it_unless_most_is_of_a_fixed_size() -> None:
     padding = tuple(Padding(batch, factor) for batch, factor in ((64, 1.1), (96, 1.4), (128, 1.2), (256, 1.0)))
-    grows, fixed = StepMemory((Moment(0, 100),), padding), StepMemory((Moment(10**9, 100),), padding)
+    grows, fixed = StepMemory((MemoryMoment(0, 100),), padding), StepMemory((MemoryMoment(10**9, 100),), padding)
     assert [grows.padded(batch) for batch in (192, 256, 384)] == [1.4, 1.0, 1.4]
-    assert [fixed.padded(batch) for batch in (192, 384)] == [1.2, 1.0]
+    assert [round(fixed.padded(batch), 3) for batch in (192, 384)] == [1.1, 1.0]

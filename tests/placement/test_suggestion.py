@@ -4,18 +4,18 @@ import pytest
 from made_machines import TWO_CARDS, WITHOUT_CARDS
 
 from gpu_studio.placement.estimate import LayerTime, by_flops, work_of
-from gpu_studio.placement.model_graph import Layer, ModelGraph
+from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
 from gpu_studio.placement.places import chosen_devices, limits_bytes, places, workers
 from gpu_studio.placement.plan_facts import ModelFacts
 from gpu_studio.placement.search import Lack
-from gpu_studio.placement.suggestion import NoRoom, Suggestion, candidates, suggest
+from gpu_studio.placement.suggestion import NothingFits, Suggestion, candidates, suggest
 from gpu_studio.placement.work import Device
-from gpu_studio.plan import MIB, Carve, Devices, Distribution, Machine, Plan
+from gpu_studio.plan import MIB, Carve, DeviceSettings, Distribution, Machine, Plan
 
 CHAIN = ModelGraph(
     "chain",
     tuple(
-        Layer(
+        GraphLayer(
             f"layer_{place}",
             "Dense",
             inputs=(f"layer_{place - 1}",) if place else (),
@@ -81,7 +81,7 @@ def test_that_what_has_no_room_is_lacking_and_what_has_room_nowhere_whole_is_no_
     tiny = [Device("GPU:0", 3000.0)]
     # Weights and slots, the gradients, and what updating one layer takes.
     whole = 4 * (1000 + 1600) + 4 * 800 + 2 * 800
-    assert suggest(MODEL, tiny, 1, flops(tiny), "fastest") == NoRoom((Lack("GPU:0", whole - 3000.0),))
+    assert suggest(MODEL, tiny, 1, flops(tiny), "fastest") == NothingFits((Lack("GPU:0", whole - 3000.0),))
 
 
 def test_that_micro_batches_have_a_sample_each() -> None:
@@ -96,7 +96,7 @@ def test_that_a_model_that_is_not_known_says_why() -> None:
 
 
 def test_that_slices_and_cards_have_their_limits_and_a_cpu_has_none() -> None:
-    plan = Plan(devices=Devices(carve=(Carve("GPU:0", (1024, 2048)),)), distribution=Distribution("placed"))
+    plan = Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (1024, 2048)),)), distribution=Distribution("placed"))
     devices = chosen_devices(plan, TWO_CARDS)
     assert [device.name for device in devices] == ["GPU:0", "GPU:1", "GPU:2"]
     limits = list(limits_bytes(devices, TWO_CARDS).values())
@@ -108,9 +108,9 @@ def test_that_slices_and_cards_have_their_limits_and_a_cpu_has_none() -> None:
 
 
 def test_that_slices_of_a_card_take_turns_and_cards_do_not() -> None:
-    carved = Plan(devices=Devices(carve=(Carve("GPU:0", (512, 512)),)))
+    carved = Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (512, 512)),)))
     assert workers(chosen_devices(carved, TWO_CARDS), TWO_CARDS) == 2
-    cpus = Plan(devices=Devices(carve=(Carve("CPU:0", (0,) * 4),)))
+    cpus = Plan(devices=DeviceSettings(carve=(Carve("CPU:0", (0,) * 4),)))
     machine = Machine(cpu_cores=3)
     assert workers(chosen_devices(cpus, machine), machine) == 1
     assert workers(chosen_devices(cpus, machine), machine, threads_per_operation=1) == 3

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.plan import Card, CardUser, Carve, Devices, LogicalDevice, Machine, Plan, logical_devices
+from gpu_studio.plan import Card, CardUser, Carve, DeviceSettings, Machine, Plan, PlannedDevice, logical_devices
 from gpu_studio.plan.card_memory import (
     CONTEXT_MIB,
     OUTSIDE_MIB,
-    Room,
-    by_room,
+    AvailableMemory,
+    available_memory,
+    by_available_memory,
     given_mib,
     kept_back_mib,
     outside_mib,
-    rooms,
 )
 from gpu_studio.plan.holders import held_by
 
@@ -41,8 +41,8 @@ def test_that_of_a_whole_card_as_much_is_kept_back_as_tensorflow_keeps(capabilit
 
 
 def test_that_the_room_on_a_whole_card_is_what_is_free_less_what_tensorflow_keeps_back():
-    room = rooms([LogicalDevice("GPU:0", "GPU:0")], Machine((L4,)))["GPU:0"]
-    assert room == Room(23_034 - 472 - 512 - 1536, 23_034 - 472 - 7_310 - 512 - 1536)
+    room = available_memory([PlannedDevice("GPU:0", "GPU:0")], Machine((L4,)))["GPU:0"]
+    assert room == AvailableMemory(23_034 - 472 - 512 - 1536, 23_034 - 472 - 7_310 - 512 - 1536)
     assert room.mib == room.now_mib
 
 
@@ -52,7 +52,7 @@ def test_that_the_room_on_a_whole_card_is_what_is_free_less_what_tensorflow_keep
 )
 def test_that_a_whole_free_card_promises_no_more_than_tensorflow_takes_of_it(name, capability, usable, logged):
     card = Card(0, "GPU-1", name, total_mib=usable, used_mib=0, compute_capability=capability)
-    room = rooms([LogicalDevice("GPU:0", "GPU:0")], Machine((card,)))["GPU:0"]
+    room = available_memory([PlannedDevice("GPU:0", "GPU:0")], Machine((card,)))["GPU:0"]
     assert room.mib == room.most_mib == usable - (outside_mib(card) or 0)
     assert logged - 512 <= room.mib <= logged
 
@@ -67,18 +67,18 @@ def test_that_cuda_takes_its_context_first_and_tensorflow_keeps_back_of_what_tha
 def test_that_slices_take_what_is_free_in_their_order():
     machine = Machine((L4,))
     free = given_mib(L4, L4.free_mib or 0, carved=True)
-    plan = Plan(devices=Devices(carve=(Carve("GPU:0", (10_000, 5_000, 5_000)),)))
-    found = rooms(logical_devices(plan, machine), machine)
+    plan = Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (10_000, 5_000, 5_000)),)))
+    found = available_memory(logical_devices(plan, machine), machine)
     assert [found[f"GPU:{place}"].most_mib for place in range(3)] == [10_000, 5_000, 5_000]
     assert [found[f"GPU:{place}"].now_mib for place in range(3)] == [10_000, free - 10_000, 0]
-    assert found["CPU:0"] == Room()
+    assert found["CPU:0"] == AvailableMemory()
 
 
 def test_that_what_is_not_known_is_no_limit():
     machine = Machine((Card(0, "GPU-1", "card"),))
-    assert rooms([LogicalDevice("GPU:0", "GPU:0")], machine)["GPU:0"].mib is None
-    assert rooms([LogicalDevice("GPU:0", "GPU:0", 512)], machine)["GPU:0"] == Room(512, None)
-    assert by_room(machine.cards) == []
+    assert available_memory([PlannedDevice("GPU:0", "GPU:0")], machine)["GPU:0"].mib is None
+    assert available_memory([PlannedDevice("GPU:0", "GPU:0", 512)], machine)["GPU:0"] == AvailableMemory(512, None)
+    assert by_available_memory(machine.cards) == []
 
 
 @given(
@@ -90,8 +90,12 @@ def test_that_what_is_not_known_is_no_limit():
 def test_that_nobody_is_promised_more_than_is_free(total, used, reserved, sizes):
     card = Card(0, "GPU-1", "card", total_mib=total, used_mib=used, reserved_mib=reserved)
     machine = Machine((card,))
-    plan = Plan(devices=Devices(carve=(Carve("GPU:0", tuple(sizes)),) if sizes else ()))
-    found = [room for name, room in rooms(logical_devices(plan, machine), machine).items() if name.startswith("GPU")]
+    plan = Plan(devices=DeviceSettings(carve=(Carve("GPU:0", tuple(sizes)),) if sizes else ()))
+    found = [
+        room
+        for name, room in available_memory(logical_devices(plan, machine), machine).items()
+        if name.startswith("GPU")
+    ]
     now = [room.now_mib for room in found]
     assert all(mib is not None and mib >= 0 for mib in now)
     assert sum(mib or 0 for mib in now) <= max(0, card.free_mib or 0)

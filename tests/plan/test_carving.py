@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from made_machines import TWO_CARDS, WITHOUT_CARDS
 
 from gpu_studio.plan import Card
-from gpu_studio.plan.carving import Cut, equal_slices, room_mib
+from gpu_studio.plan.carving import CardSlices, capacity_mib, equal_slices
 from gpu_studio.plan.starter import OUTSIDE_MIB, STEP_MIB
 
 ROOM = 24_000
@@ -16,9 +16,9 @@ sizes = st.lists(st.integers(1, 30_000), min_size=1, max_size=8).map(tuple)
 
 
 @st.composite
-def cuts(draw) -> tuple[Cut, int]:
+def cuts(draw) -> tuple[CardSlices, int]:
     """Slices, and one of them."""
-    cut = Cut.of(draw(sizes))
+    cut = CardSlices.of(draw(sizes))
     return cut, draw(st.integers(0, len(cut.sizes) - 1))
 
 
@@ -46,13 +46,13 @@ def test_that_a_card_whose_use_is_not_known_gets_the_smallest_slices() -> None:
 
 def test_that_the_room_is_what_is_free_or_else_what_the_card_has() -> None:
     card = Card(0, "GPU-0", "Card", total_mib=8192, used_mib=500, reserved_mib=192)
-    assert room_mib(card) == 7500
-    assert room_mib(replace(card, used_mib=None)) == 8000
-    assert room_mib(replace(card, total_mib=None)) is None
+    assert capacity_mib(card) == 7500
+    assert capacity_mib(replace(card, used_mib=None)) == 8000
+    assert capacity_mib(replace(card, total_mib=None)) is None
 
 
 @given(cuts(), st.integers(-50_000, 50_000))
-def test_that_moving_an_end_never_takes_more_than_there_is(chosen: tuple[Cut, int], size: int) -> None:
+def test_that_moving_an_end_never_takes_more_than_there_is(chosen: tuple[CardSlices, int], size: int) -> None:
     cut, index = chosen
     moved = cut.with_end(index, size, ROOM)
     assert sum(moved.sizes) <= max(ROOM, sum(cut.sizes))
@@ -63,7 +63,9 @@ def test_that_moving_an_end_never_takes_more_than_there_is(chosen: tuple[Cut, in
 
 
 @given(cuts(), st.integers(1, 30_000))
-def test_that_moving_an_inner_end_keeps_what_all_slices_have_together(chosen: tuple[Cut, int], size: int) -> None:
+def test_that_moving_an_inner_end_keeps_what_all_slices_have_together(
+    chosen: tuple[CardSlices, int], size: int
+) -> None:
     cut, index = chosen
     moved = cut.with_end(index, size, ROOM)
     if index + 1 < len(cut.sizes):
@@ -71,14 +73,14 @@ def test_that_moving_an_inner_end_keeps_what_all_slices_have_together(chosen: tu
 
 
 def test_that_an_end_goes_where_it_is_moved_if_there_is_room() -> None:
-    assert Cut.of((4096, 4096)).with_end(0, 1000, ROOM).sizes == (1000, 7192)
-    assert Cut.of((4096, 4096)).with_end(1, 10_000, ROOM).sizes == (4096, 10_000)
-    assert Cut.of((4096, 4096)).with_end(1, 90_000, ROOM).sizes == (4096, ROOM - 4096)
-    assert Cut.of((1, 0)).with_end(0, 5, ROOM).sizes == (1, 0)
+    assert CardSlices.of((4096, 4096)).with_end(0, 1000, ROOM).sizes == (1000, 7192)
+    assert CardSlices.of((4096, 4096)).with_end(1, 10_000, ROOM).sizes == (4096, 10_000)
+    assert CardSlices.of((4096, 4096)).with_end(1, 90_000, ROOM).sizes == (4096, ROOM - 4096)
+    assert CardSlices.of((1, 0)).with_end(0, 5, ROOM).sizes == (1, 0)
 
 
 @given(cuts())
-def test_that_merging_takes_a_split_back(chosen: tuple[Cut, int]) -> None:
+def test_that_merging_takes_a_split_back(chosen: tuple[CardSlices, int]) -> None:
     cut, index = chosen
     halves = cut.halved(index)
     assert len(halves.sizes) == len(cut.sizes) + 1
@@ -87,7 +89,7 @@ def test_that_merging_takes_a_split_back(chosen: tuple[Cut, int]) -> None:
 
 
 @given(cuts())
-def test_that_halves_are_nearly_equal_and_whole_steps_where_they_can_be(chosen: tuple[Cut, int]) -> None:
+def test_that_halves_are_nearly_equal_and_whole_steps_where_they_can_be(chosen: tuple[CardSlices, int]) -> None:
     cut, index = chosen
     first, second = cut.halved(index).sizes[index : index + 2]
     assert abs(first - second) <= (2 * STEP_MIB if cut.sizes[index] >= 2 * STEP_MIB else 1)
@@ -95,7 +97,7 @@ def test_that_halves_are_nearly_equal_and_whole_steps_where_they_can_be(chosen: 
 
 
 @given(cuts())
-def test_that_a_slice_more_comes_from_the_free_room_or_from_the_largest(chosen: tuple[Cut, int]) -> None:
+def test_that_a_slice_more_comes_from_the_free_room_or_from_the_largest(chosen: tuple[CardSlices, int]) -> None:
     cut, _ = chosen
     more = cut.with_another(ROOM)
     assert len(more.sizes) == len(cut.sizes) + 1
@@ -106,7 +108,7 @@ def test_that_a_slice_more_comes_from_the_free_room_or_from_the_largest(chosen: 
 
 
 @given(cuts())
-def test_that_equal_slices_are_equal_and_lose_less_than_a_mib_each(chosen: tuple[Cut, int]) -> None:
+def test_that_equal_slices_are_equal_and_lose_less_than_a_mib_each(chosen: tuple[CardSlices, int]) -> None:
     cut, _ = chosen
     equal = cut.equalised()
     assert len(set(equal.sizes)) == 1
@@ -114,7 +116,7 @@ def test_that_equal_slices_are_equal_and_lose_less_than_a_mib_each(chosen: tuple
 
 
 @given(cuts())
-def test_that_each_slice_knows_which_it_was(chosen: tuple[Cut, int]) -> None:
+def test_that_each_slice_knows_which_it_was(chosen: tuple[CardSlices, int]) -> None:
     cut, index = chosen
     left = cut.without(index)
     assert [cut.sizes[origin] for origin in left.origins if origin is not None] == list(left.sizes)

@@ -16,7 +16,7 @@ from gpu_studio.plan.limits import (
     PLACED_LIMITS,
     TRAINING_LIMITS,
 )
-from gpu_studio.plan.options import Entry, Option
+from gpu_studio.plan.options import BuiltIn, Option
 
 ENTRIES = [*MODELS.values(), *DATA.values(), IMAGES, *SCHEDULES.values()]
 OPTIONS = [
@@ -82,7 +82,7 @@ def test_that_nan_is_in_no_range():
 
 
 def test_that_an_entry_without_options_has_none():
-    assert Entry("plain", "help").problems("options", {"x": 1})[0].advice == "leave it out, plain has no options"
+    assert BuiltIn("plain", "help").problems("options", {"x": 1})[0].advice == "leave it out, plain has no options"
 
 
 @pytest.mark.parametrize(

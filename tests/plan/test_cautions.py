@@ -9,8 +9,8 @@ from plan_strategies import machines, plans
 
 from gpu_studio.plan import Card, Machine, Plan, logical_devices, validate, with_settings
 from gpu_studio.plan.cautions import cautions
-from gpu_studio.plan.gradients import holding
 from gpu_studio.plan.hiding import idle_cards, only_used
+from gpu_studio.plan.replication import replica_devices
 
 CPUS = 'devices.carve=[{ device = "CPU:0", slices_mib = [0, 0, 0] }]'
 SLICES = 'devices.carve=[{ device = "GPU:0", slices_mib = [1024, 1024] }]'
@@ -103,12 +103,12 @@ def test_that_hiding_cards_keeps_the_devices_of_the_plan_under_their_new_names()
     first, second = ('{ device = "GPU:0", slices_mib = [9, 9] }', '{ device = "GPU-5d1e", slices_mib = [512, 512] }')
     carve = f"devices.carve=[{first}, {second}]"
     plan = with_settings(a_plan(), [carve, MIRRORED, 'distribution.devices=["GPU:2", "GPU:3"]'])
-    before = [device.limit_mib for device in holding(plan, TWO_CARDS)]
+    before = [device.limit_mib for device in replica_devices(plan, TWO_CARDS)]
     hidden = only_used(plan, TWO_CARDS)
     assert idle_cards(plan, TWO_CARDS) == ("GPU:0",)
     assert hidden.devices.visible == ("GPU:1",)
     assert hidden.distribution.devices == ("GPU:0", "GPU:1")
-    assert [device.limit_mib for device in holding(hidden, TWO_CARDS)] == before == [512, 512]
+    assert [device.limit_mib for device in replica_devices(hidden, TWO_CARDS)] == before == [512, 512]
     assert validate(hidden, TWO_CARDS) == []
 
 

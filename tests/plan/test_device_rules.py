@@ -8,7 +8,7 @@ import pytest
 from plan_samples import NO_CARDS, ONE_CARD, TWO_CARDS, a_plan, said
 
 from gpu_studio.plan import Card, Machine, validate
-from gpu_studio.plan.mends import mend_of
+from gpu_studio.plan.remedies import mend_of
 from gpu_studio.plan.rules.device_rules import allocator
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from plan_strategies import plans
 
-from gpu_studio.plan import Carve, Devices, Distribution, Model, Named, Plan, Training
+from gpu_studio.plan import Carve, DeviceSettings, Distribution, ModelSettings, Named, Plan, Training
 from gpu_studio.plan.difference import Difference, differences
 
 
@@ -27,12 +27,13 @@ def test_that_two_plans_differ_in_some_field_exactly_if_they_are_not_equal(one: 
 
 def test_that_each_field_is_named_as_in_the_file_with_what_stood_and_stands_there() -> None:
     before = Plan(
-        model=Model("mlp", options={"hidden": [64, 32]}), devices=Devices(carve=(Carve("GPU:0", (512, 512)),))
+        model=ModelSettings("mlp", options={"hidden": [64, 32]}),
+        devices=DeviceSettings(carve=(Carve("GPU:0", (512, 512)),)),
     )
     after = replace(
         before,
-        model=Model("mlp", options={"hidden": [64], "dropout": 0.5}),
-        devices=Devices(carve=(Carve("GPU:0", (512, 256)),)),
+        model=ModelSettings("mlp", options={"hidden": [64], "dropout": 0.5}),
+        devices=DeviceSettings(carve=(Carve("GPU:0", (512, 256)),)),
         training=Training(schedule=Named("cosine")),
         distribution=Distribution("mirrored"),
     )

@@ -1,4 +1,4 @@
-"""Plan files: what cannot be read is told, and what is written is whole."""
+"""Plan files: unreadable ones are reported, and written ones are complete."""
 
 from __future__ import annotations
 

@@ -8,8 +8,9 @@ import sys
 import pytest
 from plan_samples import NO_CARDS, ONE_CARD, TWO_CARDS, a_plan, said
 
-from gpu_studio.plan import LogicalDevice, with_settings
-from gpu_studio.plan.gradients import effective, holding, suited, why_not_nccl
+from gpu_studio.plan import PlannedDevice, with_settings
+from gpu_studio.plan.gradients import effective, suited, why_not_nccl
+from gpu_studio.plan.replication import replica_devices
 
 CPUS = 'devices.carve=[{ device = "CPU:0", slices_mib = [0, 0] }]'
 SLICES = 'devices.carve=[{ device = "GPU:0", slices_mib = [1024, 1024] }]'
@@ -44,7 +45,7 @@ ONE_DEVICE, NCCL = "reduction_to_one_device", "nccl"
 )
 def test_that_nccl_suits_whole_cards_and_nothing_else(machine, settings, way):
     plan = with_settings(a_plan(), ["distribution.strategy=mirrored", *settings])
-    assert suited(holding(plan, machine)) == effective(plan, machine) == way
+    assert suited(replica_devices(plan, machine)) == effective(plan, machine) == way
     asked = with_settings(plan, ["distribution.all_reduce=ring"])
     assert effective(asked, machine) == "ring"
 
@@ -54,7 +55,7 @@ def test_that_nccl_suits_whole_cards_and_nothing_else(machine, settings, way):
 def test_that_nccl_is_called_impossible_exactly_where_the_rules_refuse_it(machine, carve):
     plan = with_settings(a_plan(), ["distribution.strategy=mirrored", carve, "distribution.all_reduce=nccl"])
     refused = any(problem.startswith("distribution.all_reduce") for problem in said(plan, machine))
-    assert bool(why_not_nccl(holding(plan, machine))) == refused
+    assert bool(why_not_nccl(replica_devices(plan, machine))) == refused
 
 
 @pytest.mark.parametrize(
@@ -90,9 +91,9 @@ def test_that_tensorflow_leaves_out_the_last_of_three_replicas_as_the_rule_says(
 @pytest.mark.parametrize("whole", [True, False])
 def test_that_the_trainer_takes_what_is_said_to_suit(names, whole):
     from gpu_studio.trainer.errors import PlanRefused
-    from gpu_studio.trainer.strategies import all_reduce_for
+    from gpu_studio.trainer.strategies.mirrored import all_reduce_for
 
-    devices = [LogicalDevice(name, name if whole and name != "CPU:1" else f"{name[:3]}:0") for name in names]
+    devices = [PlannedDevice(name, name if whole and name != "CPU:1" else f"{name[:3]}:0") for name in names]
     assert all_reduce_for("auto", devices) == suited(devices)
     if why_not_nccl(devices):
         with pytest.raises(PlanRefused):

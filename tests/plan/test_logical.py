@@ -7,26 +7,26 @@ from hypothesis import given
 from plan_samples import NO_CARDS, ONE_CARD, TWO_CARDS, a_plan
 from plan_strategies import machines, plans
 
-from gpu_studio.plan import LogicalDevice, logical_devices, replicas, visible_cards, with_settings
+from gpu_studio.plan import PlannedDevice, logical_devices, replicas, visible_cards, with_settings
 
 SLICES = 'devices.carve=[{ device = "GPU:1", slices_mib = [1024, 2048] }, { device = "CPU:0", slices_mib = [0, 0] }]'
 
 
 def test_that_a_machine_without_a_carve_has_its_cards_and_one_cpu():
     assert logical_devices(a_plan(), TWO_CARDS) == (
-        LogicalDevice("GPU:0", "GPU:0"),
-        LogicalDevice("GPU:1", "GPU:1"),
-        LogicalDevice("CPU:0", "CPU:0"),
+        PlannedDevice("GPU:0", "GPU:0"),
+        PlannedDevice("GPU:1", "GPU:1"),
+        PlannedDevice("CPU:0", "CPU:0"),
     )
 
 
 def test_that_slices_are_numbered_through_over_the_cards():
     assert logical_devices(with_settings(a_plan(), [SLICES]), TWO_CARDS) == (
-        LogicalDevice("GPU:0", "GPU:0"),
-        LogicalDevice("GPU:1", "GPU:1", 1024),
-        LogicalDevice("GPU:2", "GPU:1", 2048),
-        LogicalDevice("CPU:0", "CPU:0"),
-        LogicalDevice("CPU:1", "CPU:0"),
+        PlannedDevice("GPU:0", "GPU:0"),
+        PlannedDevice("GPU:1", "GPU:1", 1024),
+        PlannedDevice("GPU:2", "GPU:1", 2048),
+        PlannedDevice("CPU:0", "CPU:0"),
+        PlannedDevice("CPU:1", "CPU:0"),
     )
 
 

@@ -13,14 +13,14 @@ from plan_samples import a_plan
 from simulated_machines import simulated_machine
 
 from gpu_studio.hardware import parse_inventory
-from gpu_studio.plan import Carve, Devices, Plan, logical_devices, starter, validate, visible_cards
-from gpu_studio.plan.card_memory import rooms
+from gpu_studio.plan import Carve, DeviceSettings, Plan, logical_devices, starter, validate, visible_cards
+from gpu_studio.plan.card_memory import available_memory
+from gpu_studio.plan.edits.carving import set_slices
+from gpu_studio.plan.edits.visibility import hide_card, show_card
 from gpu_studio.plan.logical import is_physical_name
-from gpu_studio.plan.mends import mend_of
+from gpu_studio.plan.remedies import mend_of
 from gpu_studio.plan.starter import spread
 from gpu_studio.trainer.environment import settings_for
-from gpu_studio.ui.models.plan.edits.carving import set_slices
-from gpu_studio.ui.models.plan.edits.visibility import hide_card, show_card
 
 MACHINE = simulated_machine("2xMIG")
 LARGE, SMALL = MACHINE.cards[:2]
@@ -42,22 +42,22 @@ def test_that_each_instance_is_a_device_with_the_memory_and_the_users_of_its_own
 def test_that_instances_of_one_size_are_told_apart():
     facts = {"uuid": "GPU-1", "name": "card", "bus_id": ""}
     parts = [{"uuid": f"MIG-{place}", "name": "part", "instance": "1g.10gb"} for place in range(2)]
-    from gpu_studio.hardware.probe import _told
+    from gpu_studio.hardware.probe import _reported
 
-    machine = parse_inventory(json.dumps(_told([{**facts, "instances": parts}], "")))
+    machine = parse_inventory(json.dumps(_reported([{**facts, "instances": parts}], "")))
     assert [card.title for card in machine.cards] == ["GPU 0 1g.10gb #1", "GPU 0 1g.10gb #2"]
 
 
 @pytest.mark.parametrize("names", [(), ("GPU:0",)])
 def test_that_where_none_is_named_the_first_instance_is_seen_as_cuda_does(names):
-    plan = Plan(devices=Devices(visible=names))
+    plan = Plan(devices=DeviceSettings(visible=names))
     assert visible_cards(plan.devices, MACHINE) == (LARGE,)
     assert [device.physical for device in logical_devices(plan, MACHINE)] == [LARGE.uuid, "CPU:0"]
 
 
 @pytest.mark.parametrize("names", [(SMALL.uuid, LARGE.uuid), ("GPU:0", "GPU:1")])
 def test_that_two_instances_in_one_process_are_a_problem_with_a_way_out(names):
-    plan = replace(a_plan(), devices=Devices(visible=names))
+    plan = replace(a_plan(), devices=DeviceSettings(visible=names))
     [problem] = validate(plan, MACHINE)
     assert "a process can use one of them" in str(problem)
     mend = mend_of(problem, plan, MACHINE)
@@ -66,8 +66,8 @@ def test_that_two_instances_in_one_process_are_a_problem_with_a_way_out(names):
 
 
 def test_that_memory_is_held_against_the_instance():
-    plan = Plan(devices=Devices(visible=(SMALL.uuid,)))
-    room = rooms(logical_devices(plan, MACHINE), MACHINE)["GPU:0"]
+    plan = Plan(devices=DeviceSettings(visible=(SMALL.uuid,)))
+    room = available_memory(logical_devices(plan, MACHINE), MACHINE)["GPU:0"]
     assert room.most_mib == 19_968 - 512 - 1536
     assert room.now_mib == 19_968 - 512 - 1536 - (SMALL.used_mib or 0)
 
@@ -108,6 +108,6 @@ def test_that_whatever_is_shown_hidden_and_carved_there_is_never_more_than_one_i
 
 
 def test_that_a_carve_of_an_instance_that_no_name_shows_is_a_problem():
-    plan = replace(a_plan(), devices=Devices(carve=(Carve(LARGE.uuid, (1024, 1024)),)))
+    plan = replace(a_plan(), devices=DeviceSettings(carve=(Carve(LARGE.uuid, (1024, 1024)),)))
     assert "which devices.visible does not name" in str(validate(plan, MACHINE)[0])
     assert validate(set_slices(a_plan(), LARGE.uuid, 2, MACHINE), MACHINE) == []

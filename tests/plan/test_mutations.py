@@ -1,4 +1,4 @@
-"""Whatever is done to a plan's text or tables: it is accepted, or refused with problems, and nothing else."""
+"""However a plan's text or tables are changed, the plan is accepted, or refused with problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys and types of a plan: everything wrong with them is said at once."""
+"""Keys and types of a plan: all errors are reported at once."""
 
 from __future__ import annotations
 

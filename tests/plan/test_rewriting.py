@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from plan_strategies import plans
 
-from gpu_studio.plan import Carve, Distribution, Model, Named, Plan, dumps, loads
+from gpu_studio.plan import Carve, Distribution, ModelSettings, Named, Plan, dumps, loads
 from gpu_studio.plan.rewriting import rewritten
 
 BY_HAND = """\
@@ -55,7 +55,7 @@ def test_that_options_and_slices_are_written_as_in_other_plans() -> None:
     plan = loads(BY_HAND)
     devices = replace(plan.devices, carve=(Carve("GPU:0", (512,)), Carve("CPU:0", (0, 0))))
     training = replace(plan.training, schedule=Named("cosine", {"alpha": 0.1}))
-    changed = replace(plan, devices=devices, training=training, model=Model("cnn"))
+    changed = replace(plan, devices=devices, training=training, model=ModelSettings("cnn"))
     text = rewritten(BY_HAND, changed)
     assert loads(text) == changed
     assert text.count("[[devices.carve]]") == 2

@@ -11,11 +11,11 @@ from plan_strategies import plans
 from gpu_studio.plan import (
     Carve,
     Data,
-    Devices,
+    DeviceSettings,
     Distribution,
     EarlyStopping,
     Machine,
-    Model,
+    ModelSettings,
     Named,
     Placed,
     Plan,
@@ -27,8 +27,8 @@ from gpu_studio.plan import (
 
 FULL = Plan(
     name='a "quoted" name',
-    devices=Devices(visible=("GPU:0",), carve=(Carve("GPU:0", (1024, 2048)), Carve("CPU:0", (0, 0)))),
-    model=Model(name="mlp", options={"hidden": [256, 256], "nested": {"a key": [1.5, True]}}),
+    devices=DeviceSettings(visible=("GPU:0",), carve=(Carve("GPU:0", (1024, 2048)), Carve("CPU:0", (0, 0)))),
+    model=ModelSettings(name="mlp", options={"hidden": [256, 256], "nested": {"a key": [1.5, True]}}),
     data=Data(name="digits", validation_fraction=0.2),
     training=Training(
         options={"momentum": 0.9},
@@ -92,7 +92,7 @@ def test_that_the_sections_stand_in_the_order_of_the_work():
 
 
 def test_that_what_is_not_chosen_is_not_written():
-    tables = tomllib.loads(dumps(Plan(model=Model(name="linear"))))
+    tables = tomllib.loads(dumps(Plan(model=ModelSettings(name="linear"))))
 
     assert tables["model"] == {"name": "linear"}
     assert "schedule" not in tables["training"]

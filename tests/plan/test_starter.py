@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from plan_samples import NO_CARDS, ONE_CARD, TWO_CARDS
 from plan_strategies import machines
 from simulated_machines import simulated_machine
 
 from gpu_studio.hardware.simulated.profiles import NAMES
 from gpu_studio.plan import (
+    RUNNABLE_STRATEGIES,
     Card,
     CardUser,
     Carve,
     Machine,
     Named,
+    loads,
     logical_devices,
     replicas,
     starter,
@@ -24,7 +26,8 @@ from gpu_studio.plan import (
     visible_cards,
 )
 from gpu_studio.plan.cautions import cautions
-from gpu_studio.plan.starter import spread
+from gpu_studio.plan.starter import spread, template
+from gpu_studio.plan.writing import dumps
 
 FREE_CARDS = replace(TWO_CARDS, cards=tuple(replace(card, used_mib=0) for card in TWO_CARDS.cards))
 
@@ -168,3 +171,24 @@ def test_that_the_starter_plan_of_each_simulated_machine_takes_nothing_of_others
     assert card.is_free or not any(each.is_free for each in machine.cards)
     assert validate(plan, machine) == []
     assert cautions(plan, machine) == ()
+
+
+@pytest.mark.parametrize("strategy", RUNNABLE_STRATEGIES)
+@settings(max_examples=30, deadline=None)
+@given(machine=machines())
+def test_that_each_template_can_run_on_the_machine_it_is_made_for(strategy: str, machine: Machine) -> None:
+    plan = template(strategy, machine)
+    assert plan.distribution.strategy == strategy
+    assert validate(plan, machine) == []
+    assert loads(dumps(plan)) == plan
+
+
+def test_that_layers_are_dealt_to_the_devices_in_their_order() -> None:
+    placed = template("placed", Machine(cpu_cores=2)).distribution.placed
+    assert placed is not None
+    assert placed.layers == {
+        "dense": ("CPU:0",),
+        "dense_1": ("CPU:0",),
+        "dense_2": ("CPU:1",),
+        "outputs": ("CPU:1",),
+    }

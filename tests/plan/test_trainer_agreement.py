@@ -1,4 +1,7 @@
-"""What the rules let through by name, the trainer makes; and its results have the names that can be monitored."""
+"""The rules and the trainer agree.
+
+What the rules accept by name, the trainer builds; its results have the names that can be monitored.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_studio.plan import Data, Model, Named, Training
+from gpu_studio.plan import Data, ModelSettings, Named, Training
 from gpu_studio.plan.keras_names import AUTO_METRICS, LOSSES_OF, METRICS_OF, OPTIMIZERS, result_name
 
 pytestmark = pytest.mark.slow
@@ -28,35 +31,35 @@ def task(request):
 
     model, data = BUILT_IN[request.param]
     dataset = load_data(Data(name=data), 0, Path())
-    return request.param, dataset, build_model(Model(name=model), dataset, Path(), 0)
+    return request.param, dataset, build_model(ModelSettings(name=model), dataset, Path(), 0)
 
 
 def test_that_the_trainer_makes_every_loss_of_a_task(task):
-    from gpu_studio.trainer.keras_objects import Meeting, make_loss
+    from gpu_studio.trainer.keras_objects import OutputForm, make_loss
 
     name, dataset, model = task
 
     for loss in ("auto", *LOSSES_OF[name]):
-        assert make_loss(Training(loss=Named(loss)), dataset, Meeting.of(dataset, model))
+        assert make_loss(Training(loss=Named(loss)), dataset, OutputForm.of(dataset, model))
 
 
 def test_that_the_trainer_makes_every_metric_of_a_task_by_the_name_that_can_be_monitored(task):
-    from gpu_studio.trainer.keras_objects import Meeting, make_metrics
+    from gpu_studio.trainer.keras_objects import OutputForm, make_metrics
 
     name, dataset, model = task
     named = tuple(Named(metric, NEEDED.get(metric, {})) for metric in METRICS_OF[name])
 
-    made = make_metrics(Training(metrics=named), dataset, Meeting.of(dataset, model))
+    made = make_metrics(Training(metrics=named), dataset, OutputForm.of(dataset, model))
 
     assert [metric.name for metric in made] == [result_name(metric) for metric in METRICS_OF[name]]
 
 
 def test_that_the_trainer_s_automatic_metric_is_the_one_that_can_be_monitored(task):
-    from gpu_studio.trainer.keras_objects import Meeting, make_metrics
+    from gpu_studio.trainer.keras_objects import OutputForm, make_metrics
 
     name, dataset, model = task
 
-    assert [metric.name for metric in make_metrics(Training(), dataset, Meeting.of(dataset, model))] == [
+    assert [metric.name for metric in make_metrics(Training(), dataset, OutputForm.of(dataset, model))] == [
         AUTO_METRICS[name]
     ]
 

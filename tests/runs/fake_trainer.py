@@ -18,10 +18,10 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from gpu_studio.runs import events, lock
-from gpu_studio.runs.commands import CommandReader
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.event_writer import EventWriter
+from gpu_studio.contract import events, lock
+from gpu_studio.contract.commands import CommandReader
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.event_writer import EventWriter
 
 BATCH = 10
 FAILED_CHECK = "F0000 00:00:1763665200.000000    12 pool.cc:12] Check failed: pool != nullptr "

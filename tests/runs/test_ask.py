@@ -1,4 +1,4 @@
-"""A question asked of a process: whatever becomes of it, there is an answer or a reason, and nothing is left."""
+"""Ask a process a question: there is an answer or a reason, and nothing is left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked about a checkpoint, and what becomes of the answers: without TensorFlow."""
+"""Questions about a checkpoint and their answers, without TensorFlow."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from made_runs import Script, make_run
 from real_runs import eventually
 
-from gpu_studio.runs import lock
-from gpu_studio.runs.checkpoints import checkpoints
+from gpu_studio.contract import lock
+from gpu_studio.contract.checkpoints import checkpoints
 from gpu_studio.runs.questions.ask import AskCancelledError, AskError
-from gpu_studio.runs.questions.checkpoint_question import Asking, CheckpointError, chosen, evaluate, save_model
+from gpu_studio.runs.questions.checkpoint_question import AskOptions, CheckpointError, chosen, evaluate, save_model
 
 
-def asking(*flags, **options) -> Asking:
-    return Asking((sys.executable, fake_checkpoint_asker.__file__, *flags), **options)
+def asking(*flags, **options) -> AskOptions:
+    return AskOptions((sys.executable, fake_checkpoint_asker.__file__, *flags), **options)
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_that_a_model_is_replaced_only_if_that_is_said(run, tmp_path) -> None:
 @pytest.mark.parametrize(("name", "why"), [("a.h5", "end in .keras"), ("not/there.keras", "no folder")])
 def test_that_a_place_where_no_model_can_be_is_refused_before_anybody_is_asked(run, tmp_path, name, why) -> None:
     with pytest.raises(CheckpointError, match=why):
-        save_model(run, chosen(run), tmp_path / name, Asking(("/nowhere",)))
+        save_model(run, chosen(run), tmp_path / name, AskOptions(("/nowhere",)))
 
 
 def test_that_an_evaluation_is_cancelled_while_it_goes_on(run) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from real_runs import PLAN
 
-from gpu_studio.plan import Data, Model, PlanError
-from gpu_studio.runs import consent
-from gpu_studio.runs.consent import Standing
+from gpu_studio.contract import consent
+from gpu_studio.contract.consent import Standing
+from gpu_studio.plan import Data, ModelSettings, PlanError
 from gpu_studio.runs.launch import launch
 from gpu_studio.runs.sources import ConsentProblem, consent_needed, file_problems
 
-NAMED = replace(PLAN, model=Model(python="models.py:build_model"))
+NAMED = replace(PLAN, model=ModelSettings(python="models.py:build_model"))
 CODE = "def build_model(): ...\n"
 
 

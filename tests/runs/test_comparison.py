@@ -22,7 +22,7 @@ def figures(runs, settings="", *, recorded=False, **script):
     run = make_run(
         runs, Script(identities=made.identities(EIGHT), **{"ending": "completed", "epochs": 4, "trained": 4} | script)
     )
-    plan = plans.Plan(name="p", model=plans.Model(name="mlp"), data=plans.Data(name="digits"))
+    plan = plans.Plan(name="p", model=plans.ModelSettings(name="mlp"), data=plans.Data(name="digits"))
     plans.save(plans.with_settings(plan, settings.split()), run.plan_file)
     if recorded:
         made.record(run, EIGHT, figures_of(run).times.spans[0].begin, 20)
@@ -147,5 +147,5 @@ def test_that_a_peak_stands_beside_what_was_predicted_and_a_prediction_is_never_
     prediction.write(runs[0], prediction.Prediction(bytes={device: 3 << 20}))
     labels = [each.label for each in compare([figures_of(run) for run in runs]).figures]
     found = row(compare([figures_of(run) for run in runs]), f"predicted {device}")
-    assert (found.values, found.texts[0], found.best) == ((float(3 << 20), None), "3.0 MiB", None)
+    assert (found.values, found.texts[0], found.best) == ((float(3 << 20), None), "3 MiB", None)
     assert labels.index(f"peak memory {device}") == labels.index(f"predicted {device}") + 1

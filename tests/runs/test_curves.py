@@ -1,4 +1,4 @@
-"""The curve of a run: all of it, thinned so that its peaks stay."""
+"""The curve of a run: all of it, thinned so that its peaks remain."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from made_runs import Script, make_run
 from msgspec.structs import replace
 
-from gpu_studio.runs import events
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract import events
+from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs.lineage import read_history
 from gpu_studio.runs.reading.curves import curve, thinned
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from real_runs import eventually, has_trained
 
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.failures.diagnosis import explain
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.runs.diagnosis import explain
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 from made_placements import mlp_placement
 from made_runs import Script, make_run, tell
 
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import Devices, Placement, Started, Timeline
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import Devices, Placement, Started, Timeline
 from gpu_studio.runs.reading.early_events import first_of
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu_studio.runs.events import Epoch
+from gpu_studio.contract.events import Epoch
 from gpu_studio.runs.reading import epochs as epochs_module
-from gpu_studio.runs.reading.epochs import Best, EpochTable, higher_is_better
+from gpu_studio.runs.reading.epochs import BestValue, EpochTable, higher_is_better
 
 
 def table(*rows):
@@ -36,8 +36,8 @@ def test_that_a_metric_has_a_place_for_every_epoch():
 
 def test_that_the_best_is_the_first_of_the_lowest_losses_or_highest_accuracies():
     epochs = table({"loss": 2.0, "acc": 0.5}, {"loss": 1.0, "acc": 0.9}, {"loss": 1.0, "acc": 0.9}, {"loss": None})
-    assert epochs.best("loss") == Best("loss", 1.0, 2)
-    assert epochs.best("acc") == Best("acc", 0.9, 2)
+    assert epochs.best("loss") == BestValue("loss", 1.0, 2)
+    assert epochs.best("acc") == BestValue("acc", 0.9, 2)
     assert epochs.best("nothing") is None
 
 
@@ -52,7 +52,7 @@ def test_that_a_run_of_very_many_epochs_keeps_rows_evenly_with_the_newest_and_kn
         gaps = set(np.diff(kept))
         assert len(gaps) <= 1
         assert 0 < newest - (kept[-1] if kept else 0) <= max(gaps, default=1)
-    assert epochs.best("loss") == Best("loss", 0.01, 3)
+    assert epochs.best("loss") == BestValue("loss", 0.01, 3)
 
 
 def test_that_epochs_which_are_foreseen_stand_behind_the_others_until_their_turn():
@@ -61,7 +61,7 @@ def test_that_epochs_which_are_foreseen_stand_behind_the_others_until_their_turn
     known.foresee(later)
     assert (known.numbers.tolist(), known.last.epoch, len(known)) == ([1, 2, 3], 3, 1)
     assert known.metrics == ["loss", "val_loss"]
-    assert known.best("loss") == Best("loss", 9.0, 1), "what is only foreseen is no best yet"
+    assert known.best("loss") == BestValue("loss", 9.0, 1), "what is only foreseen is no best yet"
     known.add(Epoch(epoch=2, step=20, metrics={"loss": 1.0}, seconds=1, samples_per_second=1, time=102.0))
     np.testing.assert_array_equal(known.metric("loss"), [9, 1, 7])
     known.add(Epoch(epoch=3, step=30, metrics={"loss": 0.5}, seconds=1, samples_per_second=1, time=103.0))

@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from made_runs import Script, make_run
 
-from gpu_studio.runs.files import append_line
+from gpu_studio.contract.files import append_line
 from gpu_studio.runs.results.evaluations import Evaluation, evaluations, keep
 
 NAMES = st.sampled_from(["step-00000001", "step-00000002", "step-00000003"])

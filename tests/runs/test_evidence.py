@@ -1,4 +1,7 @@
-"""What tells why a trainer is gone, with real trainers that are really killed; the kernel's files are stand-ins."""
+"""Why a trainer is gone, with real trainers that are really killed.
+
+The kernel's files are stand-ins.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,13 @@ import shlex
 import pytest
 from real_runs import PLAN, eventually, has_trained
 
-from gpu_studio.hardware import samples
+from gpu_studio.contract import kernel, lock, samples
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.event_parts import SuggestedChange
+from gpu_studio.contract.event_writer import EventWriter
+from gpu_studio.contract.events import Failed, Layer, Model
 from gpu_studio.plan import with_settings
-from gpu_studio.runs import lock
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.event_parts import Mend
-from gpu_studio.runs.event_writer import EventWriter
-from gpu_studio.runs.events import Failed, Layer, Model
-from gpu_studio.runs.failures import kernel
-from gpu_studio.runs.failures.diagnosis import explain
-from gpu_studio.runs.failures.explanation import Explanation
+from gpu_studio.runs.diagnosis import Explanation, explain
 
 REFUSED = (
     "W0000 00:00:1795224048.377882    3 bfc_allocator.cc:502] Allocator (bfc_cpu_allocator_for_gpu) ran out of memory "
@@ -164,10 +164,10 @@ def test_that_the_driver_s_word_on_a_card_is_added_to_both_ways_to_fail(tmp_path
 def test_that_mends_are_settings_that_the_command_line_takes():
     carve = [{"device": "GPU:0", "slices_mib": [512, 1536]}]
     mends = (
-        Mend(text="Halve", field="training.batch_size", value=16),
-        Mend(text="Give", field="devices.carve", value=carve),
-        Mend(text="Mixed", field="training.mixed_precision", value=True),
-        Mend(text="Without", field="distribution.devices", value=["GPU:1"]),
+        SuggestedChange(text="Halve", field="training.batch_size", value=16),
+        SuggestedChange(text="Give", field="devices.carve", value=carve),
+        SuggestedChange(text="Mixed", field="training.mixed_precision", value=True),
+        SuggestedChange(text="Without", field="distribution.devices", value=["GPU:1"]),
     )
     settings = [shlex.split(line)[-1] for line in Explanation("x", mends=mends).settings]
     plan = with_settings(PLAN, settings)

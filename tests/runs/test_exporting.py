@@ -9,8 +9,8 @@ import pytest
 from made_runs import Script, make_run, tell
 from reported_runs import EIGHT, reported_run, tell_communication
 
-from gpu_studio.runs import events
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract import events
+from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs.lineage import read_history
 from gpu_studio.runs.reading.curves import curve
 from gpu_studio.runs.results.exporting import csv_lines, figures_document, write_lines

@@ -4,13 +4,13 @@ import os
 import subprocess
 import sys
 
+from gpu_studio.contract.directory import HIDDEN, RunDirectory
 from gpu_studio.runs import catalogue
-from gpu_studio.runs.directory import HIDDEN, RunDirectory
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract.directory import RunDirectory
 print(RunDirectory.prepare(Path(sys.argv[1]), "x").path, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """

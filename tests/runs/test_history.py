@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu_studio.runs import events
+from gpu_studio.contract import events
 from gpu_studio.runs.reading import log_lines
 from gpu_studio.runs.reading.history import History
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu_studio.runs import events
-from gpu_studio.runs.events import decode, encode
+from gpu_studio.contract import events
+from gpu_studio.contract.events import decode, encode
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.tail import Tail
 

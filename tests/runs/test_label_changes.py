@@ -4,9 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.label_changes import change_labels, shared_note, shared_tags, with_note, with_tags
-from gpu_studio.runs.labels import Labels, labels_file, read_labels, write_labels
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.runs.labels import (
+    Labels,
+    change_labels,
+    labels_file,
+    read_labels,
+    shared_note,
+    shared_tags,
+    with_note,
+    with_tags,
+    write_labels,
+)
 
 
 @pytest.fixture

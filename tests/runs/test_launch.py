@@ -12,8 +12,8 @@ import pytest
 from real_runs import PLAN, eventually, fake_trainer, told
 
 from gpu_studio import plan as plans
+from gpu_studio.contract.events import Finished, Started
 from gpu_studio.runs.catalogue import directories
-from gpu_studio.runs.events import Finished, Started
 from gpu_studio.runs.launch import TRAINER_VARIABLE, launch, trainer_command, trainer_environment
 
 SHOW = """
@@ -78,7 +78,7 @@ def test_that_an_invalid_plan_is_refused_with_nothing_written(runs_dir):
 
 
 def test_that_a_plan_is_held_against_the_machine(runs_dir):
-    wrong = replace(PLAN, devices=plans.Devices(carve=(plans.Carve("GPU:7", (1024,)),)))
+    wrong = replace(PLAN, devices=plans.DeviceSettings(carve=(plans.Carve("GPU:7", (1024,)),)))
     with pytest.raises(plans.PlanError):
         launch(wrong, runs_dir, trainer=fake_trainer(), machine=plans.Machine(cpu_cores=2))
     assert list(runs_dir.iterdir()) == []

@@ -11,8 +11,8 @@ from lane_plans import placed_plan
 from made_placements import mlp_placement, mlp_timeline
 from made_runs import Script, make_run, tell
 
-from gpu_studio.plan import Checkpoint, Model, Placed, Plan, save
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.plan import CheckpointSettings, ModelSettings, Placed, Plan, save
 from gpu_studio.runs.results.measured_steps import MeasuredSteps, what_a_step_depends_on
 
 HERE = Path("/nowhere")
@@ -72,7 +72,9 @@ def test_that_a_run_of_anything_else_is_not_taken(runs_dir: Path, what: str) -> 
 
 
 def test_that_what_changes_no_step_does_not_matter() -> None:
-    training = replace(PLAN.training, epochs=9, learning_rate=0.5, seed=3, steps_per_call=7, checkpoint=Checkpoint(2))
+    training = replace(
+        PLAN.training, epochs=9, learning_rate=0.5, seed=3, steps_per_call=7, checkpoint=CheckpointSettings(2)
+    )
     same = replace(PLAN, name="another", training=training)
     assert what_a_step_depends_on(same, HERE) == what_a_step_depends_on(PLAN, Path("/elsewhere"))
 
@@ -83,8 +85,8 @@ def test_that_a_model_file_that_was_changed_since_the_run_is_another_model(
 ) -> None:
     file = tmp_path / name
     file.write_bytes(b"")
-    plan = replace(PLAN, model=Model(**{key: text.format(name)}))
-    run = ran(runs_dir, replace(plan, model=Model(**{key: text.format(file)})))
+    plan = replace(PLAN, model=ModelSettings(**{key: text.format(name)}))
+    run = ran(runs_dir, replace(plan, model=ModelSettings(**{key: text.format(file)})))
     os.utime(file, (1, 1))
     assert MeasuredSteps(runs_dir).newest(plan, tmp_path) is not None
     os.utime(run.plan_file, (0, 0))

@@ -1,4 +1,4 @@
-"""Runs are told apart by short numbers that stay theirs, and are found by them."""
+"""Runs have short, permanent numbers, and are found by them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs import catalogue
 from gpu_studio.runs.catalogue import UnknownRunError, list_runs
-from gpu_studio.runs.directory import RunDirectory
 from gpu_studio.runs.finding import deleted, find
-from gpu_studio.runs.naming import title_of
-from gpu_studio.runs.numbers import FILE, number_all, number_of, numbers_in
+from gpu_studio.runs.naming import FILE, number_all, number_of, numbers_in, title_of
 
 
 def add(runs: Path, second: int) -> RunDirectory:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from real_runs import PLAN
 
-from gpu_studio.plan import Data, Model
-from gpu_studio.runs import consent
+from gpu_studio.contract import consent
+from gpu_studio.plan import Data, ModelSettings
 from gpu_studio.runs.questions import own_code
 from gpu_studio.runs.questions.own_code import NotAllowedError, files_of_code
 from gpu_studio.runs.questions.plan_question import ask_about, data_question, kept_about, model_question
 from gpu_studio.runs.questions.times_question import ask_times, times_question
 
-BOTH = replace(PLAN, model=Model(python="models.py:build"), data=Data(python="data.py:load"))
+BOTH = replace(PLAN, model=ModelSettings(python="models.py:build"), data=Data(python="data.py:load"))
 NOBODY = ["/nowhere/python"]
 """A command that cannot be started: whoever asks gets another refusal than the one that is tested for."""
 

@@ -1,4 +1,7 @@
-"""Where layers were asked to be, held against where they ran: nothing strays unseen, and nothing else is blamed."""
+"""Requested and actual placement of layers.
+
+Every stray layer is found, and nothing else is blamed.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from hypothesis import strategies as st
 from made_placements import CROSSINGS, MLP, asked_of, mlp_placement, placement_of, rows_of
 from msgspec.structs import replace
 
-from gpu_studio.runs.events import AskedPlace, Crossing, PartRow, Placement, decode, encode
+from gpu_studio.contract.events import AskedPlace, Crossing, PartRow, Placement, decode, encode
 from gpu_studio.runs.reading.placement_words import (
     asked_in_words,
     choice,

@@ -12,11 +12,21 @@ import fake_plan_asker
 import pytest
 from made_images import put
 
-from gpu_studio.plan import Data, Devices, Distribution, EarlyStopping, Model, Named, Plan, Training, loads
+from gpu_studio.plan import (
+    Data,
+    DeviceSettings,
+    Distribution,
+    EarlyStopping,
+    ModelSettings,
+    Named,
+    Plan,
+    Training,
+    loads,
+)
 from gpu_studio.runs.questions.plan_question import ask_about, data_question, model_question
 
 FOLDER = Path("/nowhere")
-PLAN = Plan(model=Model(name="mlp"), data=Data(name="digits"))
+PLAN = Plan(model=ModelSettings(name="mlp"), data=Data(name="digits"))
 SEEN = {"name": "digits", "x_shape": [28, 28, 1], "train": 9, "preview": ["large"]}
 
 
@@ -31,7 +41,7 @@ def both(plan: Plan) -> str:
         replace(PLAN, training=Training(epochs=5, batch_size=7, learning_rate=0.1, early_stopping=EarlyStopping())),
         replace(PLAN, training=Training(schedule=Named("cosine"))),
         replace(PLAN, distribution=Distribution(strategy="mirrored")),
-        replace(PLAN, devices=Devices(visible=("CPU:0",), memory_growth=True)),
+        replace(PLAN, devices=DeviceSettings(visible=("CPU:0",), memory_growth=True)),
     ],
 )
 def test_that_an_edit_that_changes_no_fact_is_the_same_question(edited) -> None:
@@ -43,7 +53,7 @@ def test_that_an_edit_that_changes_no_fact_is_the_same_question(edited) -> None:
     [
         replace(PLAN, data=Data(name="mnist")),
         replace(PLAN, data=replace(PLAN.data, validation_fraction=0.3)),
-        replace(PLAN, model=Model(name="mlp", options={"hidden": [3]})),
+        replace(PLAN, model=ModelSettings(name="mlp", options={"hidden": [3]})),
         replace(PLAN, training=Training(seed=1)),
         replace(PLAN, training=Training(optimizer="sgd")),
         replace(PLAN, training=Training(options={"momentum": 0.9})),
@@ -109,7 +119,7 @@ def test_that_the_data_are_told_before_the_model(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "asked"))
     told = []
     command = [sys.executable, fake_plan_asker.__file__]
-    answer = ask_about(PLAN, FOLDER, command=command, told=lambda early: told.append(dict(early)))
+    answer = ask_about(PLAN, FOLDER, command=command, reported=lambda early: told.append(dict(early)))
     assert [early["model"] for early in told] == [None]
     assert answer["model"]["graph"]["name"] == "three"
     assert answer["data"]["train"] == 800

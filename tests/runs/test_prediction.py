@@ -1,10 +1,10 @@
-"""What was predicted of a run, kept beside it."""
+"""The prediction for a run, saved beside it."""
 
 from __future__ import annotations
 
 import pytest
 
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.results.prediction import Prediction
 

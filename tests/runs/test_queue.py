@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from real_runs import PLAN, eventually
 
+from gpu_studio.contract import lock
 from gpu_studio.plan import PlanError
-from gpu_studio.runs import catalogue, lock
-from gpu_studio.runs.queueing.queue import Queue, QueueError
+from gpu_studio.runs import catalogue
+from gpu_studio.runs.queueing.queue import Queue, QueueError, ensure_runner
 from gpu_studio.runs.queueing.queue_entry import Wait
-from gpu_studio.runs.queueing.queue_process import ensure_runner
 
 
 @pytest.fixture

@@ -12,9 +12,18 @@ from real_runs import PLAN
 
 from gpu_studio.plan import MIB, CardUser, Machine, with_settings
 from gpu_studio.plan.card_memory import CONTEXT_MIB, KEPT_OF_FEW_MIB, OUTSIDE_MIB
-from gpu_studio.runs.queueing.queue_choice import Occupant, Waiting, first_to_start, in_words, never_fits, waits_for
+from gpu_studio.runs.queueing.queue_choice import (
+    WHOLE_CARD,
+    Need,
+    Occupant,
+    Waiting,
+    first_to_start,
+    in_words,
+    needs_of,
+    never_fits,
+    waits_for,
+)
 from gpu_studio.runs.queueing.queue_entry import Wait
-from gpu_studio.runs.queueing.queue_needs import WHOLE_CARD, Need, needs_of
 
 GIB = 1024 * MIB
 CPU, CARDS = "CPU:0", ("GPU:0", "GPU:1")
@@ -73,10 +82,10 @@ def test_that_a_card_of_unknown_size_is_waited_for_only_while_a_run_is_on_it() -
 
 def test_that_the_words_name_the_card_the_need_and_what_is_free() -> None:
     needs = needs_of(SLICED, TWO_CARDS, {"GPU:0": GIB})
-    said = "waits for 3.0 GiB on GPU 1: 1.2 GiB can be had now"
+    said = "waits for 3 GiB on GPU 1: 1.2 GiB can be had now"
     assert waits_for(needs, with_free(4096, 1229 + OUTSIDE_MIB), ()) == said
     assert waits_for(needs, with_free(4096, 3072 + OUTSIDE_MIB), ()) == ""
-    assert in_words(needs) == "1.0 GiB on GPU 0, 3.0 GiB on GPU 1"
+    assert in_words(needs) == "1 GiB on GPU 0, 3 GiB on GPU 1"
 
 
 def test_that_who_holds_the_memory_is_named_with_what_each_has_and_a_run_by_its_id() -> None:
@@ -91,10 +100,10 @@ def test_that_who_holds_the_memory_is_named_with_what_each_has_and_a_run_by_its_
     mine = Occupant("digits-1", frozenset({"GPU:1"}), holds=False, pid=99)
     said = waits_for((Need("GPU:1", 3 * GIB),), machine, (mine,))
     assert said == (
-        "waits for 3.0 GiB on GPU 1: 1.2 GiB can be had now; held by python train.py 4312 of anna (18.2 GiB),"
-        " digits-1 (3.0 GiB), 2 others"
+        "waits for 3 GiB on GPU 1: 1.2 GiB can be had now; held by python train.py 4312 of anna (18.2 GiB),"
+        " digits-1 (3 GiB), 2 others"
     )
-    assert Wait(said).what == "waits for 3.0 GiB on GPU 1"
+    assert Wait(said).what == "waits for 3 GiB on GPU 1"
     hidden = replace(machine, cards=(TWO_CARDS.cards[0], replace(busy, users=(CardUser(7),))))
     assert waits_for((Need("GPU:1", 3 * GIB),), hidden, ()).endswith("1.2 GiB can be had now; held by process 7")
 
@@ -102,7 +111,7 @@ def test_that_who_holds_the_memory_is_named_with_what_each_has_and_a_run_by_its_
 def test_that_a_plan_that_needs_more_than_a_card_has_in_all_is_told_that_it_never_fits() -> None:
     most = TWO_CARDS.cards[1].usable_mib - KEPT_BACK
     assert never_fits((Need("GPU:0", GIB), Need("GPU:1", most * MIB)), with_free(0, 0)) == ""
-    assert never_fits((Need("GPU:1", 30 * GIB),), TWO_CARDS) == "needs 30.0 GiB on GPU 1, which can give 21.4 GiB"
+    assert never_fits((Need("GPU:1", 30 * GIB),), TWO_CARDS) == "needs 30 GiB on GPU 1, which can give 21.4 GiB"
     unknown = replace(TWO_CARDS, cards=(replace(TWO_CARDS.cards[0], total_mib=None),))
     assert [never_fits((need,), unknown) for need in (Need("GPU:0", 99 * GIB), Need("GPU:7", GIB), Need(CPU))] == [
         ""

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from made_runs import Script, make_run, tell
 
-from gpu_studio.runs.consent import digest
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import Code
+from gpu_studio.contract.consent import digest
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import Code
 from gpu_studio.runs.results.run_figures import figures_of
 
 HELD = b"def build(): ...\n"

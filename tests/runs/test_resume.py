@@ -9,9 +9,9 @@ from made_images import put
 from real_runs import eventually, has_trained, told
 
 from gpu_studio import plan as plans
+from gpu_studio.contract.checkpoints import checkpoints
+from gpu_studio.contract.inheritance import resumed_from
 from gpu_studio.runs.catalogue import directories
-from gpu_studio.runs.checkpoints import checkpoints
-from gpu_studio.runs.inheritance import resumed_from
 from gpu_studio.runs.launch import launch
 from gpu_studio.runs.lineage import read_history
 from gpu_studio.runs.resume import ResumeError, choose, resume

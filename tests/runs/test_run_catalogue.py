@@ -5,13 +5,13 @@ import os
 import pytest
 from real_runs import eventually, has_trained
 
+from gpu_studio.contract.commands import send
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import Epoch, Steps
 from gpu_studio.runs import catalogue
 from gpu_studio.runs.catalogue import Catalogue, LiveRunError, UnknownRunError, list_runs
-from gpu_studio.runs.commands import send
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import Epoch, Steps
 from gpu_studio.runs.finding import find
-from gpu_studio.runs.reading.epochs import Best
+from gpu_studio.runs.reading.epochs import BestValue
 from gpu_studio.runs.reading.summary import headline, summarise
 
 
@@ -26,7 +26,7 @@ def test_that_a_summary_says_what_the_whole_history_says(ended, runs_dir):
     [summary] = list_runs(runs_dir)
     assert (summary.id, summary.plan, summary.state, summary.reason) == (run.id, "a plan", "finished", "completed")
     assert (summary.epoch, summary.epochs_total, summary.step, summary.steps_total) == (2, 2, 10, 10)
-    assert summary.best == Best("val_accuracy", 0.9, 2)
+    assert summary.best == BestValue("val_accuracy", 0.9, 2)
     assert summary.curve == (0.8, 0.9)
     assert summary.peaks == {"CPU:0": 2 << 20}
     assert (summary.strategy, summary.resumed_from, summary.live) == ("none", None, False)

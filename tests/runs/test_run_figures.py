@@ -7,9 +7,9 @@ import pytest
 from made_runs import TESTED, Script, make_run, tell
 
 from gpu_studio import plan as plans
-from gpu_studio.hardware.samples import Cards, FastFigures
-from gpu_studio.runs import events
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract import events
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.samples import Cards, FastFigures
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.results.prediction import Prediction
 from gpu_studio.runs.results.run_figures import NO_CARD, NO_RECORDING, figures_of
@@ -96,7 +96,9 @@ def test_that_a_prediction_stands_beside_the_peaks(tmp_path):
 
 def test_that_every_field_of_the_plan_is_there_as_text(tmp_path):
     run = make_run(tmp_path, Script(trained=1))
-    plans.save(plans.Plan(name="wide", model=plans.Model(name="mlp", options={"hidden": [64] * 40})), run.plan_file)
+    plans.save(
+        plans.Plan(name="wide", model=plans.ModelSettings(name="mlp", options={"hidden": [64] * 40})), run.plan_file
+    )
     found = figures_of(run)
     assert found.plan.name == "wide"
     assert found.plan_values["model.options.hidden"].count("64") == 40

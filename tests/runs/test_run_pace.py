@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_studio.runs.events import Steps
+from gpu_studio.contract.events import Steps
 from gpu_studio.runs.reading.pace import Pace
 
 

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gpu_studio.runs import events
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract import events
+from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs.reading.curves import curve
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.results.run_times import read_times

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_disks import SmallDisk
 
-from gpu_studio.runs import events
-from gpu_studio.runs.failures.full_disk import has_no_room
+from gpu_studio.contract import events
+from gpu_studio.contract.full_disk import has_no_room
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.warnings import LINGER_SECONDS, CardSight, Concern, concerns_of
 
 GIB = 1024**3
 
 
-class Told:
+class Reported:
     """A history that is told of calls, one a second, and looked at."""
 
     def __init__(self, strategy: str = "mirrored", from_step: int = 0) -> None:
@@ -36,7 +36,7 @@ class Told:
 
         self.history.apply(replace(event, time=self.now, seq=self.history.revision))
 
-    def train(self, calls: int, *, waited: float = 0.02, loss: float | None = 1.0, seconds: float = 1.0) -> Told:
+    def train(self, calls: int, *, waited: float = 0.02, loss: float | None = 1.0, seconds: float = 1.0) -> Reported:
         for _ in range(calls):
             self.now += seconds
             self.tell(
@@ -46,7 +46,7 @@ class Told:
             self.step += 1
         return self
 
-    def use(self, share: float, device: str = "GPU:0", limit: int | None = GIB) -> Told:
+    def use(self, share: float, device: str = "GPU:0", limit: int | None = GIB) -> Reported:
         memory = events.DeviceMemory(
             device=device, current=int(share * GIB), peak=int(share * GIB), source="allocator", limit=limit
         )
@@ -61,11 +61,11 @@ class Told:
 
 def test_that_a_run_that_goes_well_gives_nothing_to_see_to() -> None:
     cards = (CardSight("GPU:0", 93.0), CardSight("GPU:1", 91.0))
-    assert Told().use(0.5).train(40).look(*cards) == {}
+    assert Reported().use(0.5).train(40).look(*cards) == {}
 
 
 def test_that_waiting_for_data_begins_at_a_quarter_and_ends_at_less_than_fifteen_percent() -> None:
-    told = Told()
+    told = Reported()
     assert told.train(9, waited=0.4).look() == {}
     concern = told.train(31, waited=0.4).look()["input"]
     assert concern.text == "40 % of the training time goes by waiting for data."
@@ -83,13 +83,13 @@ def profiled(exposed: float, version: int = 1) -> events.Communication:
 
 
 def test_that_a_step_that_goes_by_in_communication_is_told_with_what_to_do() -> None:
-    told = Told()
+    told = Reported()
     told.tell(profiled(0.009))
     assert told.train(9).look() == {}
     concern = told.train(9).look()["communication"]
     assert concern.text == "45 % of a step goes by in communication between the devices."
     assert concern.suggestion == "Train on larger batches, on fewer devices, or on one."
-    told = Told("central_storage")
+    told = Reported("central_storage")
     told.tell(profiled(0.009))
     assert "keeps the weights where they are used" in told.train(20).look()["communication"].suggestion
     told.tell(events.StateChanged(state="paused"))
@@ -98,13 +98,13 @@ def test_that_a_step_that_goes_by_in_communication_is_told_with_what_to_do() -> 
 
 @pytest.mark.parametrize("told_of", [profiled(0.007), profiled(0.009, version=2)])
 def test_that_little_communication_and_what_later_rules_call_so_is_no_concern(told_of) -> None:
-    told = Told()
+    told = Reported()
     told.tell(told_of)
     assert told.train(40).look() == {}
 
 
 def test_that_memory_near_its_limit_is_told_by_device_and_not_where_there_is_none() -> None:
-    told = Told().use(0.93).use(0.99, "GPU:1", limit=None).use(0.5, "GPU:2")
+    told = Reported().use(0.93).use(0.99, "GPU:1", limit=None).use(0.5, "GPU:2")
     concern = told.look()["memory GPU:0"]
     assert (concern.text, concern.since) == ("GPU:0 uses 93 % of its memory limit.", told.now)
     assert "memory GPU:0" in told.use(0.9).look()
@@ -113,7 +113,7 @@ def test_that_memory_near_its_limit_is_told_by_device_and_not_where_there_is_non
 
 
 def test_that_what_hovers_about_its_threshold_stays_and_began_when_it_did() -> None:
-    told = Told().use(0.93)
+    told = Reported().use(0.93)
     since = told.look()["memory GPU:0"].since
     for share in (0.91, 0.93, 0.86, 0.92, 0.84, 0.95):
         told.use(share)
@@ -121,7 +121,7 @@ def test_that_what_hovers_about_its_threshold_stays_and_began_when_it_did() -> N
 
 
 def test_that_a_loss_that_is_no_number_names_the_first_step_and_stands_on_top() -> None:
-    told = Told().use(0.99).train(5).train(3, loss=None)
+    told = Reported().use(0.99).train(5).train(3, loss=None)
     found = told.look()
     assert list(found) == ["not finite", "memory GPU:0"]
     assert found["not finite"].text == "The loss is not a number from step 6 on."
@@ -129,17 +129,17 @@ def test_that_a_loss_that_is_no_number_names_the_first_step_and_stands_on_top() 
 
 
 def test_that_a_resumed_run_gives_no_alarm_before_its_first_step() -> None:
-    assert Told(from_step=2506).look(after=20.0) == {}
+    assert Reported(from_step=2506).look(after=20.0) == {}
 
 
 def test_that_a_resumed_run_gives_no_alarm_for_what_the_run_before_had_lost() -> None:
-    told = Told(from_step=3)
+    told = Reported(from_step=3)
     told.history.inherit(events.Steps(epoch=1, first_step=0, losses=[1.0, 1.0, None], samples=30, seconds=1.0))
     assert told.look(after=20.0) == {}
 
 
 def test_that_a_resumed_run_whose_first_loss_is_no_number_is_told_at_once() -> None:
-    found = Told(from_step=2506).train(1, loss=None).look()
+    found = Reported(from_step=2506).train(1, loss=None).look()
     assert found["not finite"].text == "The loss is not a number from step 2,507 on."
 
 
@@ -156,12 +156,12 @@ def test_that_a_resumed_run_whose_first_loss_is_no_number_is_told_at_once() -> N
 )
 def test_that_a_replica_is_idle_only_beside_others_that_work(strategy, mine, others, told) -> None:
     cards = [CardSight("GPU:0", mine), *(CardSight(f"GPU:{n}", percent) for n, percent in enumerate(others, 1))]
-    assert ("idle GPU:0" in Told(strategy).train(5).look(*cards)) is told
+    assert ("idle GPU:0" in Reported(strategy).train(5).look(*cards)) is told
 
 
 def test_that_a_card_without_a_replica_may_be_idle() -> None:
     cards = (CardSight("GPU:0", 95.0), CardSight("GPU:1", 95.0), CardSight("GPU:2", 0.0, trains=False))
-    assert Told().train(5).look(*cards) == {}
+    assert Reported().train(5).look(*cards) == {}
 
 
 @pytest.mark.parametrize(
@@ -169,13 +169,13 @@ def test_that_a_card_without_a_replica_may_be_idle() -> None:
     [(("power limit",), "nvidia-smi -pl"), (("temperature (hardware)",), "too hot"), (("something new",), "")],
 )
 def test_that_a_slowed_card_says_by_what_and_what_helps(reasons, advice) -> None:
-    concern = Told().look(CardSight("GPU:1", held_by=reasons))["throttled GPU:1"]
+    concern = Reported().look(CardSight("GPU:1", held_by=reasons))["throttled GPU:1"]
     assert concern.text == f"GPU:1 is slowed down by: {reasons[0]}."
     assert advice in concern.suggestion
 
 
 def test_that_ten_usual_calls_without_a_step_are_told_of_but_not_in_a_pause() -> None:
-    told = Told().train(12, seconds=4.0)
+    told = Reported().train(12, seconds=4.0)
     assert told.look(after=30.0) == {}
     assert told.look(after=6.0)["no progress"].text == "No step has ended for 36 s; a call usually takes 3.6 s."
     told.train(1)
@@ -188,22 +188,22 @@ def test_that_ten_usual_calls_without_a_step_are_told_of_but_not_in_a_pause() ->
 
 
 def test_that_the_end_of_an_epoch_is_given_time() -> None:
-    told = Told().train(100)
+    told = Reported().train(100)
     assert told.look(after=100.0) == {}
     assert "no progress" in told.look(after=30.0)
 
 
 def test_that_what_the_trainer_warns_of_is_told_once_with_its_time() -> None:
-    told = Told()
+    told = Reported()
     for _ in range(3):
         told.tell(events.Warned(message="The disk is slow.", suggestion="Use another."))
         told.now += 1
     (concern,) = told.look().values()
-    assert (concern.said, concern.since, concern.told) == ("The disk is slow. Use another.", 1000.0, True)
+    assert (concern.said, concern.since, concern.reported) == ("The disk is slow. Use another.", 1000.0, True)
 
 
 def test_that_a_run_that_has_ended_gives_nothing_to_see_to() -> None:
-    told = Told().use(0.99).train(20, waited=0.9)
+    told = Reported().use(0.99).train(20, waited=0.9)
     assert len(told.look()) == 2
     told.tell(events.Failed(message="x", suggestions=[]))
     assert told.look() == {}
@@ -211,7 +211,7 @@ def test_that_a_run_that_has_ended_gives_nothing_to_see_to() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 1.2), st.floats(0.1, 30)), max_size=30))
 def test_that_a_concern_stands_at_least_as_long_as_it_lingers_and_never_while_all_is_well(story) -> None:
-    told, last_bad = Told(), None
+    told, last_bad = Reported(), None
     for share, passed in story:
         told.use(share)
         before = told.held
@@ -226,7 +226,7 @@ def test_that_a_concern_stands_at_least_as_long_as_it_lingers_and_never_while_al
 
 
 def test_that_a_full_disk_is_told_as_long_as_it_is_full() -> None:
-    run = Told().train(3)
+    run = Reported().train(3)
     (concern,) = run.look(disk_full=True).values()
     assert concern.text.startswith("The disk that holds this run is full")
     assert run.look(after=LINGER_SECONDS + 1) == {}

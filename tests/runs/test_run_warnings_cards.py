@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gpu_studio.hardware import samples
-from gpu_studio.hardware.samples import CardFacts, Cards, Fast, FastFigures, Slow, SlowFigures
-from gpu_studio.runs import events
+from gpu_studio.contract import events, samples
+from gpu_studio.contract.samples import CardFacts, Cards, Fast, FastFigures, Slow, SlowFigures
 from gpu_studio.runs.warnings_cards import LAST_BYTES, CardWatch
 
 UUIDS = ("GPU-aaaa", "GPU-bbbb")

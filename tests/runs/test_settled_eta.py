@@ -1,4 +1,4 @@
-"""The time that is left: it runs down evenly, gives way slowly, and is told no finer than it is known."""
+"""The remaining time runs down evenly, changes slowly, and is as precise as it is known."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_that_a_pause_takes_no_time() -> None:
 def test_that_words_do_not_flicker_where_the_time_hovers() -> None:
     eta, told = SettledEta(), set()
     for place in range(200):
-        eta._left = 330.0 + (5.0 if place % 2 else -5.0)
+        eta.left = 330.0 + (5.0 if place % 2 else -5.0)
         told.add(eta.words)
     assert len(told) == 1
 
@@ -88,6 +88,6 @@ def test_that_a_time_is_told_as_one_says_it(seconds, words) -> None:
 @given(st.floats(0, 1e6))
 def test_that_what_is_told_is_within_a_quarter_or_a_few_seconds(seconds) -> None:
     eta = SettledEta()
-    eta._left = seconds
+    eta.left = seconds
     assert eta.words
-    assert eta._told == pytest.approx(seconds, rel=0.26, abs=6)
+    assert eta.reported == pytest.approx(seconds, rel=0.26, abs=6)

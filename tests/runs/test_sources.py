@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from made_images import put
 from real_runs import PLAN
 
-from gpu_studio.plan import Data, Model
+from gpu_studio.plan import Data, ModelSettings
 from gpu_studio.runs.sources import file_problems
 
 NUMBERS = {"x": np.zeros((4, 2), np.float32), "y": np.arange(4)}
@@ -18,7 +18,7 @@ NUMBERS = {"x": np.zeros((4, 2), np.float32), "y": np.arange(4)}
 
 def advice(folder, *, data=None, model=None, images=None):
     chosen = Data(file=data) if data else Data(folder=images) if images else PLAN.data
-    plan = replace(PLAN, data=chosen, model=Model(file=model) if model else PLAN.model)
+    plan = replace(PLAN, data=chosen, model=ModelSettings(file=model) if model else PLAN.model)
     return [f"{problem.field}: {problem.advice}" for problem in file_problems(plan, folder)]
 
 

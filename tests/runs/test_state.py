@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from real_runs import eventually, has_trained
 
-from gpu_studio.runs import lock
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import Failed, Finished, Log, Memory, encode
+from gpu_studio.contract import lock
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import Failed, Finished, Log, Memory, encode
 from gpu_studio.runs.state import is_live, state_of, terminal_event
 
 FINISHED = Finished(reason="completed", seconds=1, epoch=1, step=1)

@@ -8,10 +8,10 @@ import socket
 import pytest
 from real_runs import PLAN, eventually, told
 
-from gpu_studio.runs import lock, stop
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import Checkpoint, Finished
-from gpu_studio.runs.failures import kernel
+from gpu_studio.contract import kernel, lock
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import Checkpoint, Finished
+from gpu_studio.runs import stop
 from gpu_studio.runs.launch import launch
 from gpu_studio.runs.stop import Patience, StopLadder
 

@@ -1,4 +1,4 @@
-"""A part of a long run read again has every point that was told of it, whatever else stands in the file."""
+"""A part of a long run, read again, has every point that was written about it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import pytest
 from made_runs import Script, make_run
 from msgspec.structs import replace
 
-from gpu_studio.runs import events
-from gpu_studio.runs.events import decode, encode
-from gpu_studio.runs.reading import bookmarks, glimpse
+from gpu_studio.common.steady import SteadyClock
+from gpu_studio.contract import events
+from gpu_studio.contract.events import decode, encode
+from gpu_studio.runs.reading import bookmarks, run_preview
 from gpu_studio.runs.reading.bookmarks import Bookmarks
-from gpu_studio.runs.reading.glimpse import Glimpse
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.reading.stretch import Stretch
+from gpu_studio.runs.reading.run_preview import RunPreview
+from gpu_studio.runs.reading.stretch import StretchReader
 from gpu_studio.runs.reading.tail import Tail
-from gpu_studio.steady import SteadyClock
 
 UNKNOWN = b'{"event":"dreamt","seq":7,"time":1.5,"of":"sheep"}\n'
 
@@ -36,13 +36,13 @@ def read(path, limit=8 * 1024):
     history, found, tail = History(), Bookmarks(), Tail(path)
     while True:
         history.apply_all(tail.read(limit))
-        found.note(history.clock, tail.told)
+        found.note(history.clock, tail.position)
         if not tail.waiting:
             return history, found
 
 
 def read_again(path, found, start, end):
-    stretch = Stretch(path, found.around(start, end), start, end)
+    stretch = StretchReader(path, found.around(start, end), start, end)
     while stretch.read(2000):
         pass
     return stretch
@@ -125,10 +125,10 @@ def test_that_a_file_cut_off_or_taken_away_meanwhile_is_no_whole_stretch(path):
 
 
 def test_that_what_a_glimpse_has_seen_finds_a_stretch_too(path, monkeypatch):
-    monkeypatch.setattr(glimpse, "_END_BYTES", 16 * 1024)
-    monkeypatch.setattr(glimpse, "PLACES", 32)
+    monkeypatch.setattr(run_preview, "_END_BYTES", 16 * 1024)
+    monkeypatch.setattr(run_preview, "PLACES", 32)
     whole, _ = read(path)
-    seen, found = Glimpse(path), Bookmarks()
+    seen, found = RunPreview(path), Bookmarks()
     while seen.look():
         pass
     found.foresee(seen.bookmarks)

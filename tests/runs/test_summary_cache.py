@@ -7,7 +7,7 @@ import stat
 import pytest
 from made_runs import Script, make_run, tell
 
-from gpu_studio.runs import events
+from gpu_studio.contract import events
 from gpu_studio.runs.catalogue import Catalogue
 from gpu_studio.runs.reading import summary_cache
 from gpu_studio.runs.reading.summary import Skimmer

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu_studio.runs.events import Log, decode, encode
-from gpu_studio.runs.reading import lines
+from gpu_studio.contract import lines
+from gpu_studio.contract.events import Log, decode, encode
 from gpu_studio.runs.reading.tail import Tail
 
 

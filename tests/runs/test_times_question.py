@@ -13,15 +13,15 @@ from gpu_studio.placement.estimate import LayerTime, links_in, times_in
 from gpu_studio.plan import (
     Carve,
     Data,
-    Devices,
+    DeviceSettings,
     Distribution,
     EarlyStopping,
-    LogicalDevice,
     Machine,
-    Model,
+    ModelSettings,
     Named,
     Placed,
     Plan,
+    PlannedDevice,
     Training,
     logical_devices,
 )
@@ -29,11 +29,13 @@ from gpu_studio.runs.questions.times_question import times_question
 
 FOLDER = Path("/nowhere")
 MACHINE = Machine(cpu_cores=4)
-PLAN = Plan(model=Model(name="mlp"), data=Data(name="digits"), devices=Devices(carve=(Carve("CPU:0", (0, 0)),)))
+PLAN = Plan(
+    model=ModelSettings(name="mlp"), data=Data(name="digits"), devices=DeviceSettings(carve=(Carve("CPU:0", (0, 0)),))
+)
 TWO_CARDS = (
-    LogicalDevice("GPU:0", "GPU:0", 512),
-    LogicalDevice("GPU:1", "GPU:0", 512),
-    LogicalDevice("GPU:2", "GPU:1", None),
+    PlannedDevice("GPU:0", "GPU:0", 512),
+    PlannedDevice("GPU:1", "GPU:0", 512),
+    PlannedDevice("GPU:2", "GPU:1", None),
 )
 
 
@@ -61,9 +63,9 @@ def test_that_an_edit_that_changes_no_time_is_the_same_question(edited) -> None:
         replace(PLAN, training=Training(optimizer="sgd")),
         replace(PLAN, training=Training(options={"momentum": 0.9})),
         replace(PLAN, training=Training(mixed_precision=True)),
-        replace(PLAN, model=Model(name="mlp", options={"hidden": [3]})),
+        replace(PLAN, model=ModelSettings(name="mlp", options={"hidden": [3]})),
         replace(PLAN, data=Data(name="mnist")),
-        replace(PLAN, devices=Devices(carve=(Carve("CPU:0", (0, 0, 0)),))),
+        replace(PLAN, devices=DeviceSettings(carve=(Carve("CPU:0", (0, 0, 0)),))),
     ],
 )
 def test_that_an_edit_that_may_change_a_time_is_another_question(edited) -> None:
@@ -78,7 +80,7 @@ def test_that_a_model_file_that_was_written_anew_is_another_question(tmp_path) -
     path = tmp_path / "model.keras"
     path.write_bytes(b"12345")
     os.utime(path, ns=(5, 7))
-    plan = replace(PLAN, model=Model(file="model.keras"))
+    plan = replace(PLAN, model=ModelSettings(file="model.keras"))
     first = times_question(plan, tmp_path, ())
     assert first["files"] == {str(path): [5, 7]}
     os.utime(path, ns=(5, 8))

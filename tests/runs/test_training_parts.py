@@ -9,7 +9,7 @@ from made_runs import Script, make_run
 from msgspec.structs import replace
 from reported_runs import tell_communication
 
-from gpu_studio.runs import events
+from gpu_studio.contract import events
 from gpu_studio.runs.results.run_figures import figures_of
 from gpu_studio.runs.results.training_parts import (
     NOT_MEASURED,

@@ -1,4 +1,4 @@
-"""Two other ways to cut a sequence into blocks: the one that torchgpipe balances by, and the optimum by bisection."""
+"""Two reference partitions of a sequence: torchgpipe's balancing, and the optimum by bisection."""
 
 from __future__ import annotations
 

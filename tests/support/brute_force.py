@@ -1,4 +1,4 @@
-"""Every placement of contiguous stages there is, tried one by one, with formulas of its own."""
+"""Try every placement of contiguous stages one by one, with independently written formulas."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def tried(
 
 def every(work: Work, devices: Sequence[Device], count: int, *, recompute: bool = False) -> list[Tried]:
     """Every placement there is, also those for which there is no room."""
-    ways = placements(len(work.names), len(devices))
-    return [tried(work, devices, placement, count, recompute=recompute) for placement in ways]
+    directions = placements(len(work.names), len(devices))
+    return [tried(work, devices, placement, count, recompute=recompute) for placement in directions]
 
 
 def least_seconds(work: Work, devices: Sequence[Device], count: int, *, recompute: bool = False) -> float:
@@ -82,10 +82,10 @@ def least_seconds(work: Work, devices: Sequence[Device], count: int, *, recomput
 
     By labels: of all ways to place the first layers, those whose cost or whose longest stage no other one undercuts.
     """
-    ways: dict[int, list[tuple[float, float]]] = {0: [(0.0, 0.0)]}
+    directions: dict[int, list[tuple[float, float]]] = {0: [(0.0, 0.0)]}
     for place, device in enumerate(devices):
-        further = {end: list(labels) for end, labels in ways.items()}
-        for begin, labels in ways.items():
+        further = {end: list(labels) for end, labels in directions.items()}
+        for begin, labels in directions.items():
             for end in range(begin + 1, len(work.names) + 1):
                 # Elsewhere than here is all that matters of the other layers.
                 around = [-1] * begin + [place] * (end - begin) + [-1] * (len(work.names) - end)
@@ -96,8 +96,10 @@ def least_seconds(work: Work, devices: Sequence[Device], count: int, *, recomput
                     crossing = _entering(work, around, place, work.sent_bytes)
                     cost = took + crossing / (device.bandwidth * count)
                     further.setdefault(end, []).extend((known + cost, max(longest, took)) for known, longest in labels)
-        ways = {end: _undercut(labels) for end, labels in further.items()}
-    return min((cost + (count - 1) * longest for cost, longest in ways.get(len(work.names), ())), default=math.inf)
+        directions = {end: _undercut(labels) for end, labels in further.items()}
+    return min(
+        (cost + (count - 1) * longest for cost, longest in directions.get(len(work.names), ())), default=math.inf
+    )
 
 
 def _undercut(labels: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -183,7 +185,7 @@ def random_work(random: np.random.Generator, *, chain: bool, layers: int = 0, de
         gradient_bytes=gradients.astype(float),
         batch=int(random.integers(1, 257)),
         later=() if chain else tuple(_later(random, layer, layers) for layer in range(layers)),
-        ways=() if chain else tuple(int(each) for each in random.integers(1, 3, layers)),
+        directions=() if chain else tuple(int(each) for each in random.integers(1, 3, layers)),
     )
 
 

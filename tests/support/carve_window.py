@@ -1,7 +1,7 @@
 """A program with one card of a plan in a window, for tests with a real pointer.
 
-Writes a line of JSON when its bar is on the screen, `{"bar": [x, y, width, height]}`, and one at each change of the
-plan, `{"slices": […], "steps": n}`. Ends when its standard input is closed.
+Writes a line of JSON when its bar is visible, `{"bar": [x, y, width, height]}`, and one at each
+change of the plan, `{"slices": […], "steps": n}`. Ends when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QSocketNotifier
 from PySide6.QtGui import QExposeEvent, QWindow
 from PySide6.QtWidgets import QWidget
 
-from gpu_studio.plan import Card, Carve, Devices, Machine, Plan
-from gpu_studio.ui.app import make_application
-from gpu_studio.ui.models.plan.edits.carving import slices_of
-from gpu_studio.ui.pages.plan.devices_card import DevicesCard
-from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.plan import Card, Carve, DeviceSettings, Machine, Plan
+from gpu_studio.plan.edits.carving import slices_of
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.plan.devices_card import DevicesCard
+from gpu_studio.ui.window.app import make_application
 
 MACHINE = Machine((Card(0, "GPU-5d0", "NVIDIA Test", "", 81_920, 1024, 1024),), 16, 65_536)
-PLAN = Plan(devices=Devices(carve=(Carve("GPU:0", (16_384,) * 4),)))
+PLAN = Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (16_384,) * 4),)))
 
 
 class Exposed(QObject):

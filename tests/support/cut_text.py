@@ -1,4 +1,4 @@
-"""Finds text on the screen that has less room than it needs."""
+"""Find text on the screen that is cut off."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gpu_studio.ui.widgets.choosing.choice_row import ChoiceRow
-from gpu_studio.ui.widgets.choosing.tile import Tile
-from gpu_studio.ui.widgets.labels import Elided
+from gpu_studio.ui.kit.choosing.choosable import ChoiceRow, Tile
+from gpu_studio.ui.kit.labels import Elided
 
 SLACK = 1
 """Pixels that rounding may take at a broken scale."""

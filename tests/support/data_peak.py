@@ -1,4 +1,4 @@
-"""How far the memory of a process rises while it goes through data as a run does: `data_peak.py NPZ…`, bytes each.
+"""Measure a process's peak memory while it reads data as a run does: `data_peak.py NPZ…`, in bytes.
 
 A program, for a process of its own. The peak never falls: give the smallest data first.
 """

@@ -1,4 +1,4 @@
-"""What takes the place of the desktop, which opens files and folders."""
+"""A stand-in for the desktop, which opens files and folders."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What training steps of placed plans really hold on each logical CPU at the most, by TensorFlow's own allocator.
+"""Measure the peak memory of placed plans' steps on each logical CPU, by TensorFlow's allocator.
 
-A program: `device_peaks.py PLAN…` trains each plan, and writes {device: bytes} of each, as JSON. TensorFlow counts
-what all logical CPUs hold together; but the host's arena (`TF_CPU_ALLOCATOR_USE_BFC=true`) tells its profiler of every
-piece that it gives out and gets back, and for which operation. By its name that is a layer's, which is on one device.
-To the most that its operations had at one time come the variables that lie there.
+A program: `device_peaks.py PLAN…` trains each plan, and writes {device: bytes} for each, as JSON.
+TensorFlow counts all logical CPUs together; but the host's arena (`TF_CPU_ALLOCATOR_USE_BFC=true`)
+reports every allocation to its profiler, with its operation. The operation's name identifies the
+layer, which is on one device. The variables there are added to the peak of its operations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Devices tab of the Plan page on a plan of its own, and what tests do on it."""
+"""The Devices tab of the Plan page with a plan of its own, and actions on it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from plan_bench import Bench, open_bench
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from gpu_studio.plan import Carve, Devices, Machine, Plan
-from gpu_studio.ui.pages.plan.devices_tab import DevicesTab
-from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.plan import Carve, DeviceSettings, Machine, Plan
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.plan.devices_tab import DevicesTab
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def bench(opened: Callable[..., Bench]) -> Bench:
 
 def cut(*sizes: int) -> Plan:
     """Mirrored over two cards, the first in slices of these sizes."""
-    return replace(on_everything(TWO_CARDS), devices=Devices(carve=(Carve("GPU:0", sizes),)))
+    return replace(on_everything(TWO_CARDS), devices=DeviceSettings(carve=(Carve("GPU:0", sizes),)))
 
 
 def tab(bench: Bench) -> DevicesTab:

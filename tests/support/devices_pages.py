@@ -1,4 +1,4 @@
-"""The Devices page on a machine of its own, watched by a sampler of the test's choice."""
+"""The Devices page for a chosen machine and sampler."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from PySide6.QtGui import QAction
 from pytestqt.qtbot import QtBot
 
 from gpu_studio.plan import Machine
-from gpu_studio.ui.models.devices.checkup import Checkup
-from gpu_studio.ui.models.devices.inventory import Inventory
-from gpu_studio.ui.models.devices.sampler import Sampler
-from gpu_studio.ui.pages.devices_page import DevicesPage
-from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.devices.devices_page import DevicesPage
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.machine.checkup import Checkup
+from gpu_studio.ui.machine.inventory import Inventory
+from gpu_studio.ui.machine.sampler import SamplerClient
 
-ShowDevices = Callable[[Machine, Sampler], DevicesPage]
+ShowDevices = Callable[[Machine, SamplerClient], DevicesPage]
 
 
 @pytest.fixture
 def show_devices(qtbot: QtBot, theme: ThemeManager) -> Iterator[ShowDevices]:
     """Show the page of a machine with a sampler; the doctor is one that finds nothing. All is closed after the test."""
-    watchers: list[Inventory | Sampler | Checkup] = []
+    watchers: list[Inventory | SamplerClient | Checkup] = []
 
-    def show(machine: Machine, sampler: Sampler) -> DevicesPage:
+    def show(machine: Machine, sampler: SamplerClient) -> DevicesPage:
         inventory, checkup = Inventory(answering(machine)), Checkup(command=(sys.executable, "-S", "-c", "print('{}')"))
         watchers.extend((inventory, sampler, checkup))
         shown = DevicesPage(theme, inventory, sampler, checkup, QAction("Doctor…"), QAction("Copy"))

@@ -1,4 +1,4 @@
-"""A part of the Plan page with a plan of its own: its changes are applied, and it is shown what comes of them."""
+"""A part of the Plan page with its own plan, which applies the part's changes and shows them."""
 
 from __future__ import annotations
 
@@ -8,31 +8,34 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from gpu_studio.placement.data_facts import DataFacts, Sample
-from gpu_studio.placement.model_graph import Layer, ModelGraph
+from gpu_studio.placement.data_facts import DataFacts, DataSample
+from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
 from gpu_studio.plan import Machine, Plan, validate
-from gpu_studio.ui.models.plan.plan_facts import FactsReader
-from gpu_studio.ui.models.plan.plan_view import Change, PlanView
+from gpu_studio.plan.edits.change import Change
+from gpu_studio.ui.plan.plan_facts import FactsReader
+from gpu_studio.ui.plan.plan_view import PlanView
 
 FOUR_CORES = Machine(cpu_cores=4, memory_mib=16_000, why_no_cards="there is none")
 GRAPH = ModelGraph(
     "mlp",
     (
-        Layer("flatten", "Flatten", output_shape=(784,)),
-        Layer("dense", "Dense", ("flatten",), (256,), 200_960, 200_960, 803_840, 803_840, 1024, 2048, 401_408.0, 8e5),
-        Layer("logits", "Dense", ("dense",), (10,), 2570, 2570, 10_280, 10_280, 40, 80, 5120.0, 1e4),
+        GraphLayer("flatten", "Flatten", output_shape=(784,)),
+        GraphLayer(
+            "dense", "Dense", ("flatten",), (256,), 200_960, 200_960, 803_840, 803_840, 1024, 2048, 401_408.0, 8e5
+        ),
+        GraphLayer("logits", "Dense", ("dense",), (10,), 2570, 2570, 10_280, 10_280, 40, 80, 5120.0, 1e4),
     ),
     (28, 28, 1),
     (10,),
     3136,
 )
 DIGITS = DataFacts(
-    "digits", "classes", 10, 1000, 100, 50, (28, 28, 1), preview=(Sample("7", bytes(range(4)), 2, 2, 1),)
+    "digits", "classes", 10, 1000, 100, 50, (28, 28, 1), preview=(DataSample("7", bytes(range(4)), 2, 2, 1),)
 )
 
 
-class Told(FactsReader):
+class Reported(FactsReader):
     """A reader that knows what a test tells it, and notes what it is asked."""
 
     def __init__(self) -> None:

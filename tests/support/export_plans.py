@@ -1,13 +1,15 @@
-"""Plans that together use every piece of which a script is made."""
+"""Plans that together use every part of an exported script."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
+from built_in_models import settings_for
 from training_runs import small_plan
 
 from gpu_studio.plan import Plan
+from gpu_studio.plan.catalogue import MODELS
 
 IMAGES = ("data.name=synthetic", "data.options={ shape = [9, 8, 3], samples = 150, classes = 3 }")
 MIRRORED = "distribution.strategy=mirrored"
@@ -16,9 +18,11 @@ TWO = 'distribution.devices=["CPU:0", "CPU:1"]'
 LEFT_OUT = ("data.test_fraction=0", "data.validation_fraction=0")
 
 SETTINGS: dict[str, tuple[str, ...]] = {
+    **{f"{name} as it is": settings_for(entry) for name, entry in MODELS.items()},
     "plain": (),
     "one device": ("distribution.strategy=one_device", 'distribution.devices=["CPU:2"]', "model.name=lenet"),
     "dropout": ("model.name=cnn", "model.options={ dropout = 0.3 }", "training.schedule.name=constant"),
+    "many layers": ("model.options={ hidden = [" + "1111, " * 20 + "] }",),
     "no layers": ("model.options={ hidden = [] }", "training.metrics=[]"),
     "residual": (MIRRORED, TWO, "model.name=resnet20", "data.name=cifar10"),
     "transformer": (

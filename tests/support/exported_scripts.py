@@ -1,4 +1,4 @@
-"""Exported scripts, run as somebody without GPU Studio runs them, and read back."""
+"""Run exported scripts as a user without GPU Studio would, and read the results."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""A process that answers a question as a trainer's does, without TensorFlow, and misbehaves on request.
+"""A fake trainer that answers questions without TensorFlow, and misbehaves on request.
 
-`python fake_asker.py FLAG… QUESTION --to N`. It counts its starts in the file that `$FAKE_ASKER_STARTS` names.
+`python fake_asker.py FLAG… QUESTION --to N`. It counts its starts in the file that
+`$FAKE_ASKER_STARTS` names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A process that answers questions about checkpoints as a trainer's does, without TensorFlow.
+"""A fake trainer that answers questions about checkpoints without TensorFlow.
 
-`python fake_checkpoint_asker.py FLAG… QUESTION --about N --to M`. With the flag `hold` it waits for the file `go` in
-the folder of the checkpoint's run; with `problem` it cannot do what it is asked; with `half` it dies in the middle.
+`python fake_checkpoint_asker.py FLAG… QUESTION --about N --to M`. With the flag `hold` it waits for
+the file `go` in the folder of the checkpoint's run; with `problem` it refuses; with `half` it dies
+in the middle; with `others` the data differ from those that the checkpoint was trained with.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def main(arguments: list[str]) -> int:
 def _answer(question: str, asked: dict[str, Any], flags: list[str]) -> dict[str, Any]:
     if question == "evaluate":
         device = "CPU:0" if asked["host"] else "GPU:0"
-        return {"split": "test", "metrics": METRICS, "samples": asked["batch"], "seconds": 0.5, "device": device}
+        answer = {"split": "test", "metrics": METRICS, "samples": asked["batch"], "seconds": 0.5, "device": device}
+        return answer | {"warning": "The data are others." if "others" in flags else ""}
     Path(asked["path"]).write_bytes(b"model")
     if "half" in flags:
         os._exit(1)

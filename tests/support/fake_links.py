@@ -1,4 +1,4 @@
-"""What the driver's library tells of the ways between cards: to be added to a `FakeNvml`."""
+"""Fake driver functions for the links between cards, to add to a `FakeNvml`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Ways:
 def with_ways(library: FakeNvml, ways: Ways) -> FakeNvml:
     """The library, which now knows how its cards are joined. It is strict: a link beyond a card's own is an error."""
     told = _Told(library, ways)
-    library._functions |= {
+    library.functions |= {
         "nvmlDeviceGetTopologyCommonAncestor": told.level,
         "nvmlDeviceGetP2PStatus": told.status,
         "nvmlDeviceGetFieldValues": told.fields,
@@ -100,7 +100,7 @@ class _Told:
         return low, high
 
     def _place(self, handle: Any) -> int:
-        return self._library.cards.index(self._library._card(handle))
+        return self._library.cards.index(self._library.card(handle))
 
 
 def _put(target: Any, value: int | None) -> int:

@@ -1,7 +1,8 @@
-"""The NVIDIA driver's library in pure Python: any number of cards and any error of any call, without a card.
+"""The NVIDIA driver's library in pure Python: any number of cards, and any error of any call.
 
-pynvml calls the functions of a library object by their C names, with `byref`s whose target is `argument._obj`. So an
-object with those functions stands in for the library, and everything above it is the real thing.
+pynvml calls the functions of a library object by their C names, with `byref`s whose target is
+`argument._obj`. So an object with those functions replaces the library, and everything above it is
+the real code.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class FakeNvml:
         self.errors = dict(errors or {})
         self.running = 0
         self.asked: list[str] = []
-        self._functions: dict[str, Callable[..., int | None]] = {
+        self.functions: dict[str, Callable[..., int | None]] = {
             "nvmlInitWithFlags": self._start,
             "nvmlShutdown": self._stop,
             "nvmlDeviceGetCount_v2": self._count,
@@ -57,10 +58,10 @@ class FakeNvml:
 
     def forget(self, function: str) -> None:
         """Become a driver that is too old for a function."""
-        del self._functions[function]
+        del self.functions[function]
 
     def __getattr__(self, name: str) -> Callable[..., int]:
-        function = self.__dict__["_functions"].get(name)
+        function = self.__dict__["functions"].get(name)
         if function is None:
             raise AttributeError(name)
 
@@ -72,7 +73,7 @@ class FakeNvml:
     def _error_of_card(self, name: str, arguments: tuple[Any, ...]) -> int:
         if not arguments or not isinstance(arguments[0], pynvml.c_nvmlDevice_t):
             return 0
-        return self._card(arguments[0]).errors.get(name, 0)
+        return self.card(arguments[0]).errors.get(name, 0)
 
     def _start(self, _flags: int) -> None:
         self.running += 1
@@ -98,24 +99,24 @@ class FakeNvml:
         return int(pynvml.NVML_ERROR_NOT_FOUND)
 
     def _uuid(self, handle: Any, text: Any, _length: Any) -> None:
-        text.value = self._card(handle).uuid.encode()
+        text.value = self.card(handle).uuid.encode()
 
     def _name(self, handle: Any, text: Any, _length: Any) -> None:
-        text.value = self._card(handle).name
+        text.value = self.card(handle).name
 
     def _pci_info(self, handle: Any, info: Any) -> None:
-        info._obj.busId = self._card(handle).bus_id
+        info._obj.busId = self.card(handle).bus_id
 
     def _memory(self, handle: Any, memory: Any) -> None:
-        card = self._card(handle)
+        card = self.card(handle)
         memory._obj.total, memory._obj.used = card.total * MIB, (card.used + card.reserved) * MIB
 
     def _memory_2(self, handle: Any, memory: Any) -> None:
-        card = self._card(handle)
+        card = self.card(handle)
         memory._obj.total, memory._obj.used = card.total * MIB, card.used * MIB
         memory._obj.reserved = card.reserved * MIB
 
-    def _card(self, handle: Any) -> FakeCard:
+    def card(self, handle: Any) -> FakeCard:
         number: int = _pointer(handle).value
         return self.cards[number - 1]
 

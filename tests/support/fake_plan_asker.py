@@ -1,8 +1,8 @@
-"""A process that answers the questions about a plan as the trainer's does, without TensorFlow.
+"""A fake trainer that answers questions about a plan without TensorFlow.
 
-`python fake_plan_asker.py [FLAG] QUESTION --about N --to N`. It writes each question that it gets, a line each, to the
-file that `$FAKE_ASKER_STARTS` names, with its process id. The number of training samples that it tells is that of the
-option `samples`.
+`python fake_plan_asker.py [FLAG] QUESTION --about N --to N`. It appends each question as a line,
+with its process id, to the file that `$FAKE_ASKER_STARTS` names. The number of training samples in
+its answer is the option `samples`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A process that answers the question about layers' times as the trainer's does, without TensorFlow.
+"""A fake trainer that answers the question about layers' times without TensorFlow.
 
-`python fake_times_asker.py [FLAG] times --about N --to N`. It writes its process id to the file that
-`$FAKE_ASKER_STARTS` names, and does what the flag says instead of answering.
+`python fake_times_asker.py [FLAG] times --about N --to N`. It writes its process id to the file
+that `$FAKE_ASKER_STARTS` names, and does what the flag says instead of answering.
 """
 
 from __future__ import annotations

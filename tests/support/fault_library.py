@@ -1,6 +1,7 @@
-"""A shared library before the C library: a folder on a disk that is full or read-only, and a clock that is set back.
+"""A preloaded shared library that simulates faults: a full or read-only disk, a clock set back.
 
-The library and the test share a page of memory through a file, so that a fault can come and go while a process runs.
+The library and the test share a page of memory through a file, so that a fault can come and go
+while a process runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A pytest plugin: what each fault that a test brings about leads to, as a table at the end of the run.
+"""A pytest plugin that tabulates the effect of each injected fault at the end of the test run.
 
-A test that drives a fault takes the fixture `fault`, and says what happened, how long it took to be noticed, and how
-many events there were before and are there after it.
+A test that injects a fault takes the fixture `fault`, and reports what happened, how long detection
+took, and the number of events before and after.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the tests of faults in a real window share."""
+"""Helpers for tests of faults in a real window."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 from real_runs import Start, eventually, has_trained
 
 from gpu_studio.runs.launch import Launched
-from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.train.live_run import LiveRun
+from gpu_studio.ui.train.live_run import LiveRun
+from gpu_studio.ui.window.main_window import MainWindow
 
 Open = Callable[..., MainWindow]
 WAIT_MS = 30_000

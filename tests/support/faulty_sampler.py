@@ -1,7 +1,7 @@
-"""The quick sampler on simulated cards with a fault: `python faulty_sampler.py MACHINE FAULT FILE [options]`.
+"""The quick sampler on simulated cards with a fault: `python faulty_sampler.py MACHINE FAULT FILE`.
 
-The fault is put in at the boundary of the driver's library. Those of `IN_MID_RUN` hold for as long as FILE is there;
-`options` are those of the sampler.
+The fault is injected at the boundary of the driver's library. Those of `IN_MID_RUN` hold for as
+long as FILE exists; further options are those of the sampler.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gpu_studio.hardware.simulated.handles import handle_of
 from gpu_studio.hardware.simulated.library import SimulatedLibrary
 from gpu_studio.hardware.simulated.profiles import machine, profile
 from gpu_studio.hardware.simulated.programs import known
-from gpu_studio.hardware.source import Source
+from gpu_studio.hardware.source import MachineSource
 
 CARD: Final = 1
 """The place of the card that has the fault, where it is one card's."""
@@ -84,7 +84,7 @@ def main() -> int:
     library = FaultyLibrary(name, fault, Path(file))
     nvml.use_library(library)
     chosen = _arguments(options)
-    return watch(Source(library.pci_cards, known, name), Request(chosen.classes.split(","), chosen.rate), chosen)
+    return watch(MachineSource(library.pci_cards, known, name), Request(chosen.classes.split(","), chosen.rate), chosen)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How long what a test made may take to end after the test. Only a test that leaves something pays for it."""
+"""How long processes and threads of a test may take to end after it; only leftovers cost time."""
 
 from __future__ import annotations
 

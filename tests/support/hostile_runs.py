@@ -1,6 +1,6 @@
-"""Runs into which somebody has put what does not belong there: pipes, devices, links, endless and deep files.
+"""Run folders with hostile files: pipes, devices, links, endless and deeply nested files.
 
-Every folder begins as a sound run, and then one or two of its files are replaced. All is chosen by a seed.
+Every folder begins as a valid run, of which one or two files are then replaced, chosen by a seed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from made_runs import Script, make_run
 
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract.directory import RunDirectory
 
 DEEP = 100_000
 SPARSE = 1 << 40

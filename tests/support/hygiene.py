@@ -1,7 +1,8 @@
-"""A pytest plugin: a test that leaves something running or lying about fails, and the failure says what and from where.
+"""A pytest plugin that fails a test which leaves something behind, and says what and where from.
 
-Looked for are threads, processes (those that left their session as well), temporary files and, once Qt is in use,
-top-level windows, running timers and running `QThread`s. What a fixture of a wider scope made is not the test's.
+It checks threads, processes (also in other sessions), temporary files and, once Qt is in use,
+top-level windows, running timers and running `QThread`s. What a fixture of a wider scope created
+does not count.
 """
 
 from __future__ import annotations

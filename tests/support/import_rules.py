@@ -1,4 +1,4 @@
-"""Who may import whom in the package, and which outside library is whose: read from the source, nothing is imported."""
+"""Which module may import which, and which libraries: checked on the source, not by importing."""
 
 from __future__ import annotations
 
@@ -6,74 +6,34 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-FRONT_ENDS_USE = frozenset({"runs", "export", "hardware", "placement", "plan"})
+BELOW_FRONT_ENDS = frozenset({"contract", "export", "hardware", "placement", "plan", "runs"})
 ROOMS: Mapping[str, frozenset[str]] = {
+    "common": frozenset(),
     "plan": frozenset(),
-    "hardware": frozenset({"plan"}),
     "placement": frozenset({"plan"}),
-    "runs": frozenset({"hardware", "plan"}),
+    "contract": frozenset({"plan"}),
+    "hardware": frozenset({"contract", "plan"}),
+    "runs": frozenset({"contract", "hardware", "plan"}),
     "export": frozenset({"placement", "plan"}),
-    "trainer": frozenset({"placement", "plan", "runs"}),
-    "ui": FRONT_ENDS_USE,
-    "cli": FRONT_ENDS_USE | {"ui"},
-    "__main__": frozenset({"cli"}),
-    "resource_files": frozenset(),
-    "own_processes": frozenset(),
-    "interrupts": frozenset(),
-    "image_folders": frozenset({"plan"}),
-    "output_files": frozenset(),
-    "regular_files": frozenset(),
-    "csv_text": frozenset(),
-    "user_paths": frozenset(),
-    "thousands": frozenset(),
-    "steady": frozenset(),
-    "__init__": frozenset(),
+    "trainer": frozenset({"contract", "placement", "plan"}),
+    "ui": BELOW_FRONT_ENDS,
+    "cli": BELOW_FRONT_ENDS | {"ui"},
 }
-# What every room may use: the version, the place of the bundled files, how to start a process of ours, Ctrl+C, what a
-# folder of images is, how a file is written that a person asked for, how one is opened that anybody may have put there,
-# a line of CSV, what `~` means, and how a large number is written.
-COMMON = frozenset(
-    {
-        "__init__",
-        "resource_files",
-        "own_processes",
-        "interrupts",
-        "image_folders",
-        "output_files",
-        "regular_files",
-        "csv_text",
-        "user_paths",
-        "thousands",
-        "steady",
-    }
-)
-# What the run directory holds, and nothing of those who start, follow or list runs.
-TRAINER_USES_OF_RUNS = frozenset(
-    {
-        "events",
-        "event_parts",
-        "event_writer",
-        "commands",
-        "directory",
-        "files",
-        "lock",
-        "checkpoints",
-        "inheritance",
-        # Whether code of the user's own may run is decided where it would.
-        "consent",
-        "code_reading",
-        "own_modules",
-        "failures.failure_mends",
-        "failures.failure_texts",
-        "failures.full_disk",
-        "failures.lost_device",
-        "failures.nearest_file",
-    }
-)
-# What a recording says, and which card is which: nothing that asks a driver or starts a process.
-RUNS_USES_OF_HARDWARE = frozenset({"accounting", "card_account", "identity", "samples", "alerts"})
+"""What each room may import besides `common`, which all may; and the start of the program imports the command line."""
+WINGS: Mapping[str, frozenset[str]] = {
+    "kit": frozenset(),
+    "machine": frozenset({"kit"}),
+    "devices": frozenset({"kit", "machine"}),
+    "plan": frozenset({"kit", "machine"}),
+    "train": frozenset({"kit", "machine"}),
+    "runs": frozenset({"kit", "machine"}),
+    "window": frozenset({"devices", "kit", "machine", "plan", "runs", "train"}),
+}
+"""The same for the wings of the window: the pages meet in `window` only."""
+START: Mapping[str, frozenset[str]] = {"__init__": frozenset(), "__main__": frozenset({"cli"})}
 LIBRARIES: Mapping[str, str] = {
     "tensorflow": "trainer",
     "keras": "trainer",
@@ -109,6 +69,7 @@ def violations(package: Path) -> list[str]:
         *(f"{item}: {reason}" for item in found if (reason := _reason(item, package.name))),
         *_rooms_without_rule(package),
         *_more_than_one_nvml(found),
+        *_circle(found, package.name),
     ]
 
 
@@ -184,35 +145,52 @@ def _reason(item: Import, package: str) -> str | None:
 def _reason_inside(item: Import, target: tuple[str, ...]) -> str | None:
     room = target[0]
     if room == item.room:
-        return _reason_between_pages(item, target)
-    if room not in ROOMS.get(item.room, frozenset()) | COMMON:
+        return _reason_between_wings(item, target) if room == "ui" else None
+    if room not in {**ROOMS, **START}.get(item.room, frozenset()) | {"common", "__init__"}:
         return f"{item.room} may not use {room}"
     if (item.room, room) == ("cli", "ui") and not item.lazy:
         return "the command line imports the window only inside the function that opens it"
-    if (item.room, room) == ("trainer", "runs") and ".".join(target[1:]) not in TRAINER_USES_OF_RUNS:
-        return f"of runs the trainer uses only {', '.join(sorted(TRAINER_USES_OF_RUNS))}"
-    if (item.room, room) == ("runs", "hardware") and target[1:2] not in {(name,) for name in RUNS_USES_OF_HARDWARE}:
-        return f"of hardware runs use only {', '.join(sorted(RUNS_USES_OF_HARDWARE))}"
     return None
 
 
-def _reason_between_pages(item: Import, target: tuple[str, ...]) -> str | None:
-    between = item.parts[:2] == target[:2] == ("ui", "pages") and len(target) > 2
-    return "pages meet in the main window only" if between and _page(item.parts[2]) != _page(target[2]) else None
-
-
-def _page(name: str) -> str:
-    """The page that a file or folder in ui/pages belongs to: train_page.py and train/ are one."""
-    return name.removesuffix(".py").removesuffix("_page")
+def _reason_between_wings(item: Import, target: tuple[str, ...]) -> str | None:
+    """A file of the window in no wing has no rule, and is found as one."""
+    if len(item.parts) < 3 or len(target) < 2 or item.parts[1] == target[1]:
+        return None
+    allowed = target[1] in WINGS.get(item.parts[1], frozenset())
+    return None if allowed else f"ui/{item.parts[1]} may not use ui/{target[1]}"
 
 
 def _rooms_without_rule(package: Path) -> Iterator[str]:
     for path in sorted(package.iterdir()):
         is_room = path.suffix == ".py" or (path.is_dir() and any(path.rglob("*.py")))
-        if is_room and path.stem not in ROOMS:
+        if is_room and path.stem not in {**ROOMS, **START}:
             yield f"{path.name} is a room without a rule of what it may import"
+    for wing in sorted((package / "ui").glob("*")):
+        if wing.stem not in {*WINGS, "__init__", "__pycache__"}:
+            yield f"ui/{wing.name} is a wing without a rule of what it may import"
 
 
 def _more_than_one_nvml(found: list[Import]) -> list[str]:
     files = sorted({"/".join(item.parts) for item in found if item.module.split(".")[0] == "pynvml"})
     return [f"pynvml is imported in {' and '.join(files)}: one file is enough"] if len(files) > 1 else []
+
+
+def _circle(found: list[Import], package: str) -> list[str]:
+    """One circle of files that import one another, if there is any; an import for types counts."""
+    arrows: dict[str, set[str]] = {}
+    for item in found:
+        file = _module_of(item, package)
+        if item.module.startswith(package) and item.module != file:
+            arrows.setdefault(file, set()).add(item.module)
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        return [" imports ".join(reversed(error.args[1])) + ": a circle"]
+    return []
+
+
+def _module_of(item: Import, package: str) -> str:
+    *above, file = item.parts
+    name = file.removesuffix(".py")
+    return ".".join((package, *above, *(() if name == "__init__" else (name,))))

@@ -1,4 +1,4 @@
-"""A pytest plugin: every test has a home and a temporary folder of its own, no network, and quiet libraries."""
+"""A pytest plugin: every test has a home and temporary folder of its own, and no network."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gpu_studio.own_processes import module_environment
+from gpu_studio.common.own_processes import module_environment
 
 PATIENCE_S = 120
 

@@ -1,4 +1,4 @@
-"""Plans whose layers are placed, the facts about them, and parts of the window that show them."""
+"""Plans with placed layers, their facts, and parts of the window that show them."""
 
 from __future__ import annotations
 
@@ -9,29 +9,40 @@ from made_machines import TWO_CARDS
 
 from gpu_studio.placement.data_facts import DataFacts
 from gpu_studio.placement.known_problems import known_problems
-from gpu_studio.placement.model_graph import Layer, ModelGraph
+from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
-from gpu_studio.placement.step_memory import Moment, StepMemory
-from gpu_studio.plan import Carve, Data, Devices, Distribution, Machine, Model, Placed, Plan, Training, validate
+from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
+from gpu_studio.plan import (
+    Carve,
+    Data,
+    DeviceSettings,
+    Distribution,
+    Machine,
+    ModelSettings,
+    Placed,
+    Plan,
+    Training,
+    validate,
+)
 from gpu_studio.plan.card_memory import CONTEXT_MIB, KEPT_OF_FEW_MIB
-from gpu_studio.ui.models.plan.plan_view import PlanView
+from gpu_studio.ui.plan.plan_view import PlanView
 
 CPUS = ("CPU:0", "CPU:1", "CPU:2", "CPU:3")
 MACHINE = Machine(cpu_cores=4, memory_mib=16_000, why_no_cards="there is none")
-STEP = StepMemory((Moment(9000, 700, gradients=6400), Moment(1000, 1500, kept=600)))
+STEP = StepMemory((MemoryMoment(9000, 700, gradients=6400), MemoryMoment(1000, 1500, kept=600)))
 DATA = DataFacts("made", "classes", 10, 800, 100, 100, (12,))
 
 
-def dense(name: str, *inputs: str, units: int = 256, before: int = 256) -> Layer:
+def dense(name: str, *inputs: str, units: int = 256, before: int = 256) -> GraphLayer:
     """A Dense layer of so many units, after one of `before`."""
     count = units * (before + 1)
-    return Layer(
+    return GraphLayer(
         name, "Dense", inputs, (units,), count, count, 4 * count, 4 * count, 4 * units, 8 * units,
         2.0 * units * before, 4.0 * units * before,
     )  # fmt: skip
 
 
-FLATTEN = Layer("flatten", "Flatten", (), (784,), output_bytes=3136)
+FLATTEN = GraphLayer("flatten", "Flatten", (), (784,), output_bytes=3136)
 MLP = ModelGraph(
     "mlp",
     (
@@ -94,8 +105,8 @@ def placed_plan(layers: dict[str, tuple[str, ...]] | None = None, micro_batches:
     part = Placed(micro_batches, even if layers is None else layers)
     return Plan(
         "lanes",
-        Devices(carve=(Carve("CPU:0", (0,) * cpus),)),
-        Model(name="mlp"),
+        DeviceSettings(carve=(Carve("CPU:0", (0,) * cpus),)),
+        ModelSettings(name="mlp"),
         Data(name="digits"),
         Training(batch_size=64),
         Distribution("placed", placed=part),

@@ -1,4 +1,4 @@
-"""The Layers tab in a window, with what drags over it: what it wants is done to a document, which can undo it."""
+"""The Layers tab in a window with its drag and drop, applied to a document with undo."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from edited_part import Told
+from edited_part import Reported
 from lane_plans import MACHINE, facts_of, placed_plan, view_of
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from gpu_studio.plan import Machine, Plan
-from gpu_studio.ui.models.plan.edits.placing import places_of
-from gpu_studio.ui.models.plan.plan_document import PlanDocument
-from gpu_studio.ui.models.plan.plan_view import Change
-from gpu_studio.ui.models.plan.times_reader import TimesReader
-from gpu_studio.ui.pages.plan.layers_tab import LayersTab
-from gpu_studio.ui.widgets.lanes.layer_list import LayerList
+from gpu_studio.plan.edits.change import Change
+from gpu_studio.plan.edits.placing import places_of
+from gpu_studio.ui.plan.layers.layer_list import LayerList
+from gpu_studio.ui.plan.layers.layers_tab import LayersTab
+from gpu_studio.ui.plan.plan_document import PlanDocument
+from gpu_studio.ui.plan.times_reader import TimesReader
 
 ALT, NO_KEY = Qt.KeyboardModifier.AltModifier, Qt.KeyboardModifier.NoModifier
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
@@ -34,7 +34,7 @@ class LanesBench(QWidget):
         self.machine = machine
         self.wanted: list[Change] = []
         self.tab = LayersTab(theme, times)
-        self.reader = Told()
+        self.reader = Reported()
         self.document = PlanDocument(self)
         column = QVBoxLayout(self)
         column.addWidget(self.tab)

@@ -14,31 +14,31 @@ from dataclasses import replace
 from pathlib import Path
 
 from carve_window import Exposed, tell
-from edited_part import Told
+from edited_part import Reported
 from lane_plans import LAYERS, MACHINE, SMALL, facts_of, placed_plan
 from plan_bench import Bench
 from PySide6.QtCore import QPoint, QSocketNotifier, QTimer
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 
-from gpu_studio.plan import Model, Plan, Training, dumps
+from gpu_studio.plan import ModelSettings, Plan, Training, dumps
 from gpu_studio.runs.launch import Launched, launch
-from gpu_studio.ui.app import make_application
-from gpu_studio.ui.pages.plan.layers_tab import LayersTab
-from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.plan.layers.layers_tab import LayersTab
+from gpu_studio.ui.window.app import make_application
 
 
 def plan() -> Plan:
     """All layers on the first of two logical CPUs; a run of one epoch."""
     made = placed_plan(dict.fromkeys(LAYERS, ("CPU:0",)), 2, cpus=2)
-    return replace(made, model=Model("mlp", options={"hidden": [16, 16, 16]}), training=Training(1, 256))
+    return replace(made, model=ModelSettings("mlp", options={"hidden": [16, 16, 16]}), training=Training(1, 256))
 
 
 class Window:
     """The tab in a window that tells where everything is."""
 
     def __init__(self, theme: ThemeManager) -> None:
-        self.tab, self.reader = LayersTab(theme), Told()
+        self.tab, self.reader = LayersTab(theme), Reported()
         self.tab.set_facts(self.reader)
         self.bench = Bench(plan(), MACHINE, self.tab)
         self.reader.tell(facts_of(SMALL))

@@ -1,4 +1,4 @@
-"""Temporary files that a test made and did not remove."""
+"""Temporary files that a test left behind."""
 
 from __future__ import annotations
 

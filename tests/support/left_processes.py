@@ -1,4 +1,4 @@
-"""Processes that a test started and did not wait for, detached ones included."""
+"""Processes that a test started and did not wait for, including detached ones."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What a test leaves behind in Qt: top-level windows, running timers, running threads. Imported once Qt is in use.
+"""What a test leaves behind in Qt: top-level windows, running timers, running threads.
 
-Keys that it held down are let go of: Qt's synthesised Shift+F leaves Shift down, and the next test's table would then
-extend its selection where it should begin one.
+It is imported once Qt is in use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small datasets of every kind that a model or a loss can meet."""
+"""Small datasets of every kind that a model or a loss supports."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Facts for the doctor: a machine on which all is well, of which each test changes what it is about."""
+"""Facts for the doctor: a healthy machine, of which each test changes what it tests."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from gpu_studio.hardware.doctor.facts import DeviceNode, DriverCard, Facts, Room, Survey, System
+from gpu_studio.hardware.doctor.facts import DeviceNode, DiskSpace, DriverCard, Facts, Survey, System
 from gpu_studio.hardware.doctor.findings import Finding
 from gpu_studio.hardware.tensorflow_view import Build, Cuda, CudaCard, Library, Physical, TensorFlowView
 
@@ -18,7 +18,11 @@ NODES = tuple(
     for name in ("nvidia-uvm", "nvidia0", "nvidiactl")
 )
 SYSTEM = System(
-    user="ada", module="550.54", listed=(BUS,), nodes=NODES, room=Room("/runs", free_mib=90_000, total_mib=100_000)
+    user="ada",
+    module="550.54",
+    listed=(BUS,),
+    nodes=NODES,
+    disk_space=DiskSpace("/runs", free_mib=90_000, total_mib=100_000),
 )
 SURVEY = Survey("550.54", "12.5", (CARD,))
 VIEW = TensorFlowView(
@@ -32,7 +36,9 @@ VIEW = TensorFlowView(
     libraries=(Library("libcudart.so.12", "/lib/libcudart.so.12"),),
 )
 WELL = Facts(SYSTEM, SURVEY, VIEW)
-BARE = Facts(System(room=SYSTEM.room), Survey(why_no_answer="no NVIDIA driver is installed", installed=False), VIEW)
+BARE = Facts(
+    System(disk_space=SYSTEM.disk_space), Survey(why_no_answer="no NVIDIA driver is installed", installed=False), VIEW
+)
 """A machine without card and driver."""
 
 

@@ -1,4 +1,4 @@
-"""Images in the formats that a folder may hold, written byte by byte, and folders of them."""
+"""Images in every supported format, written byte by byte, and folders of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machines for tests, and processes that answer as the inventory of one does."""
+"""Machines for tests, and processes that answer with their inventory."""
 
 from __future__ import annotations
 

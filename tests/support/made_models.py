@@ -1,4 +1,7 @@
-"""Models of every form that can be placed, and the tutorials' way of placing one. Imported where TensorFlow is."""
+"""Models of every form that can be placed, and the tutorials' way of placing one.
+
+Import it only in processes with TensorFlow.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placements as a trainer tells them, made in an instant: every operation where it was asked for, or not."""
+"""Placement events without training: every operation where it was requested, or not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from gpu_studio.runs.events import AskedPlace, Crossing, PartRow, Placement, Stage, StageSpan, Timeline
+from gpu_studio.contract.events import AskedPlace, Crossing, PartRow, Placement, Stage, StageSpan, Timeline
 from gpu_studio.runs.reading.placements import WAYS
 
 MLP = {

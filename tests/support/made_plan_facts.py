@@ -1,16 +1,16 @@
-"""Facts of small plans, as TensorFlow would tell them, for tests that need no TensorFlow."""
+"""Facts of small plans, as TensorFlow would report them, for tests without TensorFlow."""
 
 from __future__ import annotations
 
-from gpu_studio.placement.data_facts import DataFacts, Sample
-from gpu_studio.placement.model_graph import Layer, ModelGraph
+from gpu_studio.placement.data_facts import DataFacts, DataSample
+from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
-from gpu_studio.placement.step_memory import Moment, StepMemory
+from gpu_studio.placement.step_memory import MemoryMoment, StepMemory
 
 
-def layer(name: str, *inputs: str, parameters: int = 0, kept: int = 0, output: int = 0) -> Layer:
+def layer(name: str, *inputs: str, parameters: int = 0, kept: int = 0, output: int = 0) -> GraphLayer:
     """A layer of float32 weights, all of them trained; `kept` and `output` are bytes a sample."""
-    return Layer(
+    return GraphLayer(
         name,
         "Dense",
         inputs,
@@ -37,7 +37,7 @@ THREE_LAYERS = ModelGraph(
     (10,),
     40,
 )
-STEP = StepMemory((Moment(9000, 700, gradients=6400), Moment(1000, 1500, kept=600)))
+STEP = StepMemory((MemoryMoment(9000, 700, gradients=6400), MemoryMoment(1000, 1500, kept=600)))
 MODEL = ModelFacts(
     graph=THREE_LAYERS,
     slots={"one": 8000, "two": 4000, "three": 800},
@@ -46,6 +46,13 @@ MODEL = ModelFacts(
     steps={"CPU": STEP, "GPU": STEP},
 )
 DATA = DataFacts(
-    "made", "classes", 10, 800, 100, 100, (10,), preview=(Sample("3", row=(0.0, 0.5)), Sample("1", row=(1.0, 0.25)))
+    "made",
+    "classes",
+    10,
+    800,
+    100,
+    100,
+    (10,),
+    preview=(DataSample("3", row=(0.0, 0.5)), DataSample("1", row=(1.0, 0.25))),
 )
 FACTS = PlanFacts(DATA, MODEL)

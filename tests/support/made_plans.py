@@ -1,8 +1,8 @@
-"""Plans to begin a test with."""
+"""Plans for tests to start from."""
 
 from __future__ import annotations
 
-from gpu_studio.plan import Devices, Distribution, Machine, Plan, starter
+from gpu_studio.plan import DeviceSettings, Distribution, Machine, Plan, starter
 from gpu_studio.plan.starter import spread
 
 
@@ -11,5 +11,5 @@ def on_everything(machine: Machine) -> Plan:
     if len(machine.cards) > 1:
         first = starter(machine)
         name = f"digits on {len(machine.cards)} cards"
-        return Plan(name, Devices(), first.model, first.data, first.training, Distribution("mirrored"))
+        return Plan(name, DeviceSettings(), first.model, first.data, first.training, Distribution("mirrored"))
     return spread(machine)

@@ -1,16 +1,16 @@
-"""What a sampler writes beside a run, made in an instant: `hardware.jsonl` of simulated cards, with chosen figures."""
+"""A run's `hardware.jsonl` without a sampler: simulated cards with chosen figures."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 
-from gpu_studio.hardware import samples
+from gpu_studio.contract import samples
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.files import append_line
+from gpu_studio.contract.samples import CardFacts, FastFigures, Instance, Sample
 from gpu_studio.hardware.pci import plain_bus_id
-from gpu_studio.hardware.samples import CardFacts, FastFigures, Instance, Sample
 from gpu_studio.hardware.simulated.profiles import SimulatedCard, profile
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.files import append_line
 
 NO_UTILISATION = {"utilisation_percent": "not supported by this card"}
 
@@ -56,7 +56,7 @@ def host(time: float, second: int = 0) -> samples.Host:
 
 
 def _told(facts: Sequence[CardFacts], first: float, seconds: int) -> Iterator[Sample]:
-    yield samples.Started(time=first, pid=1, gpu_studio="0")
+    yield samples.SamplerStarted(time=first, pid=1, gpu_studio="0")
     yield samples.Cards(time=first, cards=list(facts))
     for second in range(seconds):
         if facts:

@@ -1,6 +1,6 @@
-"""Run directories as a trainer leaves them, made in an instant: real events of a training that never was.
+"""Run directories as a trainer leaves them, without training: plausible events with chosen times.
 
-Times are chosen, so an hour of events needs no hour. The numbers come from a seed.
+An hour of events needs no hour. The numbers come from a seed.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from gpu_studio.runs import events
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import DeviceMemory, Event, LogicalDevice
-from gpu_studio.runs.files import append_line, write_private
-from gpu_studio.runs.inheritance import ResumedFrom
+from gpu_studio.contract import events
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import DeviceMemory, Event, LogicalDevice
+from gpu_studio.contract.files import append_line, write_private
+from gpu_studio.contract.inheritance import ResumedFrom
 
 MIB = 1024 * 1024
 TESTED = {"test_loss": 0.131, "test_sparse_categorical_accuracy": 0.962}

@@ -1,4 +1,4 @@
-"""Machines that are known, by how their cards are joined, and any other."""
+"""Known machines by the links between their cards, and arbitrary ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import combinations
 
 from hypothesis import strategies as st
 
-from gpu_studio.hardware.topology import Joint, Node, Topology
+from gpu_studio.hardware.topology import Joint, Topology, TopologyNode
 from gpu_studio.hardware.topology import Path as Way
 
 NO_PEER = "the mainboard's chipset does not allow it"
@@ -15,7 +15,7 @@ NO_PEER = "the mainboard's chipset does not allow it"
 
 def joined(count: int, joint: Callable[[int, int], Joint], numa: Callable[[int], int | None] = lambda _: 0) -> Topology:
     """A machine of so many cards, with what lies between each two."""
-    nodes = tuple(Node(f"GPU{place}", numa=numa(place)) for place in range(count))
+    nodes = tuple(TopologyNode(f"GPU{place}", numa=numa(place)) for place in range(count))
     return Topology(nodes, tuple(joint(one, other) for one, other in combinations(range(count), 2)))
 
 
@@ -51,7 +51,7 @@ def without_peers(count: int = 2) -> Topology:
 def topologies(draw: st.DrawFn) -> Topology:
     """Any machine of up to eight cards."""
     count = draw(st.integers(0, 8))
-    nodes = tuple(Node(f"GPU{place}", numa=draw(st.none() | st.integers(0, 1))) for place in range(count))
+    nodes = tuple(TopologyNode(f"GPU{place}", numa=draw(st.none() | st.integers(0, 1))) for place in range(count))
     joints = [
         Joint(
             *pair, draw(st.sampled_from(["PIX", "PXB", "PHB", "NODE", "SYS", "?"])), draw(st.integers(0, 2)), peer=peer

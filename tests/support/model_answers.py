@@ -1,7 +1,7 @@
-"""Several questions about models, answered in one process of TensorFlow's: starting it takes longer than answering.
+"""Answer several questions about models in one TensorFlow process, as its start takes longest.
 
-`python model_answers.py FOLDER` reads a list of questions from stdin and prints the list of answers. Before that it
-saves the models of `saved_models` in the folder.
+`python model_answers.py FOLDER` reads a list of questions from stdin and prints the list of
+answers. Before that it saves the models of `saved_models` in the folder.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpu_studio.own_processes import module_environment
+from gpu_studio.common.own_processes import module_environment
 from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts, decoded
 from gpu_studio.plan import Plan
 from gpu_studio.runs.questions.plan_question import model_question

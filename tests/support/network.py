@@ -1,4 +1,4 @@
-"""No test reaches beyond this machine: a socket of this process connects to the loopback or not at all."""
+"""Block the network in tests: sockets of this process connect to the loopback only."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """A desktop's notification service on the session bus, by QtDBus: `python notification_service.py`.
 
-Writes a line of JSON once it is there, `{"ready": true}`, and one for each notification, with the signature of the call
-and its values. A line `click ID` on its standard input has that notification clicked; it ends with its input.
+Writes a line of JSON once it is ready, `{"ready": true}`, and one for each notification, with the
+signature of the call and its values. A line `click ID` on its standard input clicks that
+notification; it ends with its input.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A real shared library in the place of the NVIDIA driver's: compiled for a test, with faults that come and go.
+"""A real shared library that replaces the NVIDIA driver's, compiled for a test, with faults.
 
-The library and the test share a page of memory through a file, so that a card can be lost while a process that has the
-library loaded goes on.
+The library and the test share a page of memory through a file, so that a card can be lost while a
+process that has the library loaded continues.
 """
 
 from __future__ import annotations

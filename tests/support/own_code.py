@@ -1,4 +1,4 @@
-"""A hostile file of Python that a plan names, and what a person presses where he is asked about it."""
+"""A hostile Python file that a plan names, and the buttons a person presses when asked about it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QWidget
 from real_runs import fake_trainer
 
 from gpu_studio.plan import loads, save
-from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.widgets.asking.allow_dialog import AllowDialog
+from gpu_studio.ui.plan.code_dialogs import AllowDialog
+from gpu_studio.ui.window.main_window import MainWindow
 
 MARKER = "executed"
 HOSTILE = f"""

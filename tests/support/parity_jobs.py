@@ -4,7 +4,7 @@
 settings of `distribution`. A case is a `model` of parity_models, `settings` of the plan, for `fit` the optimizer as
 Keras' `get` takes it, under `placed` its `micro_batches`; with `resumed`, its last steps are trained by a session that
 takes over. A result has the measures of every epoch, of the test split, the losses of the `steps`, the `weights`, and
-what was `told`; or an `error`.
+what was `reported`; or an `error`.
 
 The reference shares nothing with the trainer but the data and the plan's order of the samples and numbers of draws,
 which it computes by itself: an epoch's order is TensorFlow's stateless shuffle by (seed, epoch); random states are
@@ -77,7 +77,9 @@ class Trainer:
         logical = devices.set_up(self._plan.devices)
         vars(session)["devices"].set_up = lambda _plan: logical
         spread = strategies.spread_over(self._plan.distribution, logical)
-        vars(session)["strategies"].spread_over = lambda *_: spread  # a strategy once a process
+        # A strategy of TensorFlow's once a process; a placement is each plan's own.
+        each = strategies.spread_over if spread.placement else lambda *_: spread
+        vars(session)["strategies"].spread_over = each
 
     def do(self, case: Case) -> dict[str, Any]:
         from gpu_studio.trainer.errors import TrainerError

@@ -1,4 +1,7 @@
-"""Small models that hold what strategies get wrong most easily. Imported where TensorFlow is; each is made anew."""
+"""Small models with features that strategies often get wrong; each call builds a new one.
+
+Import it only in processes with TensorFlow.
+"""
 
 from __future__ import annotations
 

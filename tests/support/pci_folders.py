@@ -1,4 +1,4 @@
-"""Folders such as the kernel keeps for PCI devices, `/sys/bus/pci/devices`."""
+"""Folders like the kernel's for PCI devices, `/sys/bus/pci/devices`."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 `python placed_jobs.py` is the process; `answers` starts it, because pytest's own has made its devices already.
 A job is a name and: `model` (of made_models; else the plan's), `settings` of the plan, `layers`, `micro_batches`,
 `recompute`, `steps`, `first` and `offset` where it goes on from the variables of the job `after`, `save` the model to
-a file. A result has `losses`, `evaluated`, `events`, `where` its variables are, `peak` memory and `kept` values, or an
-`error`.
+a file, `evaluate` whether it is evaluated as well (it is by default). A result has `losses`, `evaluated`, `events`,
+`where` its variables are, `peak` memory and `kept` values, or an `error`.
 """
 
 from __future__ import annotations
@@ -102,9 +102,13 @@ class Worker:
         with _watched(made, told) if job.get("watched") else _nothing():
             losses = made.program.train(stream, job.get("first", 0), job.get("steps", 4)).losses
         peak = tf.config.experimental.get_memory_info("CPU:0")["peak"] - before
-        split = made.dataset.validation
-        evaluated, _ = made.program.evaluate(made.evaluation_stream(split), 0, made.cut_for(split).steps())
-        return {"losses": losses.tolist(), "evaluated": evaluated.tolist(), "peak": peak}
+        return {"losses": losses.tolist(), "peak": peak} | (_evaluated(made) if job.get("evaluate", True) else {})
+
+
+def _evaluated(made: Any) -> dict[str, Any]:
+    split = made.dataset.validation
+    evaluated, _ = made.program.evaluate(made.evaluation_stream(split), 0, made.cut_for(split).steps())
+    return {"evaluated": evaluated.tolist()}
 
 
 def _seeded(maker: Any) -> Any:
@@ -134,11 +138,11 @@ def _watched(made: Any, told: list[Any]) -> Any:
     from made_models import PLACES
 
     from gpu_studio.trainer.model_layers import placeable_layers
-    from gpu_studio.trainer.placed.assignment import Seat
+    from gpu_studio.trainer.placed.assignment import LayerAssignment
     from gpu_studio.trainer.placed.proof import Proof
 
     found = placeable_layers(made.model)
-    seats = [Seat(n, each.path, each.layer, (PLACES[n],), PLACES[n]) for n, each in enumerate(found)]
+    seats = [LayerAssignment(n, each.path, each.layer, (PLACES[n],), PLACES[n]) for n, each in enumerate(found)]
     proof = Proof(seats, told.append)
 
     @contextmanager
@@ -159,7 +163,7 @@ def _nothing() -> Any:
 
 
 def _plain(event: Any) -> dict[str, Any]:
-    from gpu_studio.runs import events
+    from gpu_studio.contract import events
 
     return events.as_dict(event)
 

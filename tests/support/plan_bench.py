@@ -1,4 +1,4 @@
-"""Parts of the Plan page at work without the page: what they want is done to a document, and they are shown it."""
+"""Parts of the Plan page without the page: their edits are applied to a document and shown."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from gpu_studio.plan import Machine, Plan, validate
-from gpu_studio.ui.models.plan.plan_document import PlanDocument
-from gpu_studio.ui.models.plan.plan_view import Change, PlanView
-from gpu_studio.ui.widgets.carving.carve_bar import CarveBar
+from gpu_studio.plan.edits.change import Change
+from gpu_studio.ui.plan.carving.carve_bar import CarveBar
+from gpu_studio.ui.plan.plan_document import PlanDocument
+from gpu_studio.ui.plan.plan_view import PlanView
 
 NO_MODIFIER = Qt.KeyboardModifier.NoModifier
 

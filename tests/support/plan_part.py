@@ -1,4 +1,4 @@
-"""A part of the Plan page on any machine: its changes are applied to a plan, and it is shown what comes of them."""
+"""A part of the Plan page on any machine: its edits are applied to a plan and shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QApplication
 from gpu_studio.placement.known_problems import known_problems
 from gpu_studio.placement.plan_facts import PlanFacts
 from gpu_studio.plan import Machine, Plan, validate
-from gpu_studio.ui.models.plan.plan_view import Change, PlanView
+from gpu_studio.plan.edits.change import Change
+from gpu_studio.ui.plan.plan_view import PlanView
 
 
 class OnMachine:

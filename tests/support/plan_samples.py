@@ -1,4 +1,4 @@
-"""Machines and plans that tests of several rooms start from, and what the rules say of them."""
+"""Machines and plans shared by several tests, and the rules' findings about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for plans: any that can be written down, and plans that are wrong in every way."""
+"""Hypothesis strategies for plans: any that can be written down, and invalid ones of every kind."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gpu_studio.plan import (
     STRATEGIES,
     Card,
     Carve,
-    Checkpoint,
+    CheckpointSettings,
     Data,
-    Devices,
+    DeviceSettings,
     Distribution,
     EarlyStopping,
     Machine,
-    Model,
+    ModelSettings,
     Named,
     Placed,
     Plan,
@@ -64,7 +64,7 @@ def several(each: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
 
 
 DEVICES = st.builds(
-    Devices,
+    DeviceSettings,
     visible=several(PHYSICAL),
     memory_growth=st.booleans(),
     soft_placement=st.booleans(),
@@ -72,7 +72,7 @@ DEVICES = st.builds(
     carve=several(st.builds(Carve, PHYSICAL, several(st.sampled_from([0, 1024]) | WHOLE))),
 )
 OPTIONAL_TEXT = st.none() | TEXT
-MODEL = st.builds(Model, st.none() | texts(*MODELS), OPTIONAL_TEXT, OPTIONAL_TEXT, options())
+MODEL = st.builds(ModelSettings, st.none() | texts(*MODELS), OPTIONAL_TEXT, OPTIONAL_TEXT, options())
 _SIDES = st.integers(1, 4096)
 FOLDERS = st.builds(
     Data,
@@ -112,7 +112,7 @@ TRAINING = st.builds(
     mixed_precision=st.booleans(),
     steps_per_call=WHOLE,
     early_stopping=st.none() | st.builds(EarlyStopping, MONITORS, WHOLE, FINITE, st.booleans()),
-    checkpoint=st.builds(Checkpoint, WHOLE, WHOLE, WHOLE, MONITORS),
+    checkpoint=st.builds(CheckpointSettings, WHOLE, WHOLE, WHOLE, MONITORS),
 )
 DISTRIBUTION = st.builds(
     Distribution,

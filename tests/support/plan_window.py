@@ -17,13 +17,13 @@ from PySide6.QtCore import QEvent, QPoint, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QWidget
 
 from gpu_studio.cli import main
-from gpu_studio.ui import app
-from gpu_studio.ui.control.quitting import LEAVE
-from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.plan.edits.carving import slices_of
-from gpu_studio.ui.models.plan.plan_facts import FactsReader
-from gpu_studio.ui.settings import QUIT
-from gpu_studio.ui.widgets.button import PrimaryButton
+from gpu_studio.plan.edits.carving import slices_of
+from gpu_studio.ui.kit.button import PrimaryButton
+from gpu_studio.ui.kit.settings import QUIT
+from gpu_studio.ui.plan.plan_facts import FactsReader
+from gpu_studio.ui.window import app
+from gpu_studio.ui.window.main_window import MainWindow
+from gpu_studio.ui.window.quitting import LEAVE
 
 CARD = "GPU:0"
 ALL_REDUCE = "hierarchical_copy"

@@ -1,4 +1,4 @@
-"""The real sampler, with all that it does every few seconds done ten times as often: `python quick_sampler.py`.
+"""The real sampler with its slow tasks ten times as frequent: `python quick_sampler.py`.
 
 Its options, and the machine that it watches, are those of the sampler.
 """

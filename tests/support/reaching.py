@@ -1,4 +1,4 @@
-"""What a person can bring the focus to in a window, what a screen reader calls it, and the way that Tab takes."""
+"""Keyboard focus and accessibility of a window: reachable widgets, their names, the tab order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page of HTML as a browser reads it: its elements, what is wrong with their nesting, and what it would fetch."""
+"""Parse an HTML page as a browser does: its elements, nesting errors, and what it would fetch."""
 
 from __future__ import annotations
 

@@ -16,18 +16,18 @@ from typing import Any
 
 import pytest
 
-from gpu_studio.plan import Data, Model, Plan, Training
-from gpu_studio.runs import events, lock
+from gpu_studio.contract import events, lock
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import AnyEvent
+from gpu_studio.plan import Data, ModelSettings, Plan, Training
 from gpu_studio.runs.catalogue import directories
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import AnyEvent
 from gpu_studio.runs.launch import Launched, launch, trainer_environment
 from gpu_studio.runs.lineage import events_of
 
 FAKE_TRAINER = Path(__file__).parents[1] / "runs" / "fake_trainer.py"
 PATIENCE_S = 90.0
 """Nothing is waited for by time: this only ends what hangs, and a busy machine may take long."""
-PLAN = Plan(name="A plan", model=Model(name="mlp"), data=Data(name="digits"), training=Training(epochs=2))
+PLAN = Plan(name="A plan", model=ModelSettings(name="mlp"), data=Data(name="digits"), training=Training(epochs=2))
 
 Start = Callable[..., Launched]
 

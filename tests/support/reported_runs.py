@@ -1,4 +1,4 @@
-"""Runs with everything that a report tells of: plans, figures of cards, predictions, placements."""
+"""Runs with everything that a report contains: plans, figures of cards, predictions, placements."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import made_recordings as made
 from made_runs import Script, make_run, tell
 
 from gpu_studio import plan as plans
-from gpu_studio.hardware import samples
-from gpu_studio.hardware.samples import Sample
-from gpu_studio.runs import events
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract import events, samples
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.samples import Sample
 from gpu_studio.runs.results import prediction
 from gpu_studio.runs.results.prediction import Prediction
 from gpu_studio.runs.results.run_figures import figures_of
@@ -26,7 +25,7 @@ def reported_run(runs: Path, settings: str = "", **script: Any) -> RunDirectory:
     chosen: dict[str, Any] = {"ending": "completed", "epochs": 8, "trained": 8, "steps": 40, "call_seconds": 0.25}
     told = Script(**chosen | {"identities": made.identities(EIGHT)} | script)
     run = make_run(runs, told)
-    plan = plans.Plan(name=told.name, model=plans.Model(name="mlp"), data=plans.Data(name="digits"))
+    plan = plans.Plan(name=told.name, model=plans.ModelSettings(name="mlp"), data=plans.Data(name="digits"))
     plans.save(plans.with_settings(plan, settings.split()), run.plan_file)
     record(run)
     prediction.write(run, Prediction(bytes={"GPU:0": 600 * MIB, "GPU:1": 640 * MIB}, step_seconds=0.0255))

@@ -1,4 +1,4 @@
-"""Rows of the Runs page as its reader makes them, made in an instant."""
+"""Rows of the Runs page, made without its reader."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs.labels import Labels
-from gpu_studio.runs.reading.epochs import Best
+from gpu_studio.runs.reading.epochs import BestValue
 from gpu_studio.runs.reading.summary import Summary
-from gpu_studio.ui.models.runs.run_row import RunRow
+from gpu_studio.ui.runs.run_row import RunRow
 
 MIB = 1024 * 1024
 
@@ -30,7 +30,7 @@ def run_row(
         epochs_total=30,
         step=10,
         steps_total=100,
-        best=Best("val_accuracy", 0.96, 2),
+        best=BestValue("val_accuracy", 0.96, 2),
         curve=(0.5, 0.9, 0.96),
         peaks={"GPU:0": 700 * MIB, "GPU:1": 760 * MIB},
         strategy="mirrored",

@@ -1,10 +1,6 @@
-"""GPU Studio's window on its Runs page, which tells what a person sees, for tests with a real pointer and real keys.
+"""The Runs page for tests with a real pointer and keys.
 
-Takes the arguments of `gpu-studio`. Five times a second it writes a line of JSON if something is new: `rows` (the names
-that are shown), `chosen`, `parts` (where they are that can be clicked, `{name: [x, y, width, height]}`), `curves`,
-`zoomed`, `differs`, `tags` of the first run that is chosen, `dialog` (the title of the one that is open), `notice`, and
-`pointer`, where it is.
-Ends when its standard input is closed.
+The window reports what the user sees.
 """
 
 from __future__ import annotations
@@ -18,12 +14,12 @@ from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QDialog, QWidget
 
 from gpu_studio.cli import main
-from gpu_studio.ui import app
-from gpu_studio.ui.control.quitting import LEAVE
-from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.runs.runs_model import RUN
-from gpu_studio.ui.settings import QUIT
-from gpu_studio.ui.widgets.button import ActionButton
+from gpu_studio.ui.kit.button import ActionButton
+from gpu_studio.ui.kit.settings import QUIT
+from gpu_studio.ui.runs.runs_model import RUN
+from gpu_studio.ui.window import app
+from gpu_studio.ui.window.main_window import MainWindow
+from gpu_studio.ui.window.quitting import LEAVE
 
 LOOK_MS = 200
 

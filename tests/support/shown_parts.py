@@ -1,6 +1,7 @@
-"""Walks through all that the window can show. Run as a program, it tells as JSON what of it is cut at this scale.
+"""Visit everything that the window can show, and report text that is cut off at this scale.
 
-`python shown_parts.py FOLDER`: settings and runs are in the folder. Prints `{"scale": s, "seen": […], "cut": {…}}`.
+`python shown_parts.py FOLDER`: settings and runs are in the folder. Prints `{"scale": s, "seen":
+[…], "cut": {…}}`.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from cut_text import cut_text
 from PySide6.QtWidgets import QApplication
 
 from gpu_studio.plan import Machine, Plan, Training
-from gpu_studio.ui.actions.plan_actions import PARTS
-from gpu_studio.ui.app import make_application
-from gpu_studio.ui.main_window import PAGES, MainWindow
-from gpu_studio.ui.models.devices.inventory import Inventory
-from gpu_studio.ui.models.plan.edits.distribution import set_strategy
-from gpu_studio.ui.settings import Settings
-from gpu_studio.ui.theme.manager import ThemeManager
-from gpu_studio.ui.window_parts import SMALLEST
+from gpu_studio.plan.edits.distribution import set_strategy
+from gpu_studio.ui.kit.settings import Settings
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.machine.inventory import Inventory
+from gpu_studio.ui.window.actions.plan_actions import PARTS
+from gpu_studio.ui.window.app import make_application
+from gpu_studio.ui.window.frame import SMALLEST
+from gpu_studio.ui.window.main_window import MainWindow
+from gpu_studio.ui.window.pages import PAGES
 
 STRATEGIES = ("mirrored", "one_device", "central_storage", "placed", "none", "tpu")
 DIALOGS = ("shortcuts", "about", "palette")

@@ -1,4 +1,4 @@
-"""The machines that can be simulated, as the inventory tells of them, in this process."""
+"""The inventories of the machines that can be simulated, obtained in this process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpu_studio.hardware.probe import probe
 from gpu_studio.hardware.simulated.library import SimulatedLibrary
 from gpu_studio.hardware.simulated.profiles import profile
 from gpu_studio.hardware.simulated.programs import known
-from gpu_studio.hardware.source import Source
+from gpu_studio.hardware.source import MachineSource
 from gpu_studio.plan import Machine
 
 
@@ -20,5 +20,5 @@ def simulated_machine(name: str, seconds: float = 60.0) -> Machine:
     begun = iter([0.0])
     library = SimulatedLibrary(profile(name), lambda: next(begun, seconds))
     with installed(library):  # type: ignore[arg-type]
-        source = Source(library.pci_cards, known, name)
+        source = MachineSource(library.pci_cards, known, name)
         return parse_inventory(json.dumps(probe(users=True, source=source)))

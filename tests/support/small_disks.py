@@ -1,6 +1,6 @@
-"""Real small disks, which really fill up: a file system in memory of a few MiB.
+"""Real small disks that really fill up: an in-memory file system of a few MiB.
 
-Only whoever may mount can have one: root, or whoever is root in a user namespace (`unshare --map-root-user --mount`).
+Requires permission to mount: root, or root in a user namespace (`unshare --map-root-user --mount`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""GPU Studio's window as `gpu-studio` opens it, which tells what a person reads on the Plan page and of each run.
+"""GPU Studio's window as `gpu-studio` opens it.
 
-Takes the arguments of `gpu-studio`. To what `story_window.py` tells it adds `heading`, `obstacles` and `cautions` of
-What will happen, `epochs`, `strip` (what is said of the plan's file), `changed`
-(the fields on the Changes tab), and of each run its `titles` and `states` as the table has them. `parts` has the field
-of the epochs as well.
+It reports what the user reads on the Plan page and about each run.
 """
 
 from __future__ import annotations
@@ -15,9 +12,9 @@ import story_window
 from runs_window import whole
 
 from gpu_studio.cli import main
-from gpu_studio.ui import app
-from gpu_studio.ui.widgets.concern_list import ConcernList
-from gpu_studio.ui.widgets.disk_strip import DiskStrip
+from gpu_studio.ui.plan.concern_list import ConcernList
+from gpu_studio.ui.window import app
+from gpu_studio.ui.window.disk_strip import DiskStrip
 
 
 class Window(story_window.Window):

@@ -1,8 +1,6 @@
-"""GPU Studio's window as `gpu-studio` opens it, which tells what a person sees from a plan to a report on its run.
+"""GPU Studio's window as `gpu-studio` opens it.
 
-Takes the arguments of `gpu-studio`. To what `runs_window.py` tells of the Runs page it adds `page`, and of the Train
-page the name of its `run`, the `state` that the badge shows, `step`, and `windows`, from where to where each plot is
-drawn. `parts` has the buttons of the page in sight as well, and `loss`, the area of the loss's curves.
+It reports what the user sees, from a plan to a report on its run.
 """
 
 from __future__ import annotations
@@ -16,9 +14,9 @@ from PySide6.QtWidgets import QPushButton
 from runs_window import on_screen, whole
 
 from gpu_studio.cli import main
-from gpu_studio.ui import app
-from gpu_studio.ui.models.plan.plan_facts import FactsReader
-from gpu_studio.ui.widgets.plots.time_plot import TimePlot
+from gpu_studio.ui.kit.plots.time_plot import TimePlot
+from gpu_studio.ui.plan.plan_facts import FactsReader
+from gpu_studio.ui.window import app
 
 
 class Window(runs_window.Window):

@@ -1,4 +1,4 @@
-"""The plugin that watches for leftovers, tried on tests that leave each kind and on tests that leave none."""
+"""Tests of the leftover checks, on tests that leave each kind of thing and on tests that do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that are nobody's child are found also while they go from one program to the next."""
+"""Tests that orphaned processes are found, even while they change from one program to the next."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""The Train page by itself, as large as in the usual window."""
+"""The Train page by itself, in its usual size."""
 
 from __future__ import annotations
 
 from pytestqt.qtbot import QtBot
 
-from gpu_studio.ui.pages.train_page import TrainPage
-from gpu_studio.ui.settings import Settings
-from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.kit.settings import Settings
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.train.train_page import TrainPage
 
 
 def opened(qtbot: QtBot, theme: ThemeManager, settings: Settings | None = None) -> TrainPage:

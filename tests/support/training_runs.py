@@ -1,4 +1,4 @@
-"""Real runs of the real trainer, for tests: started as the window starts them, awaited, and read back."""
+"""Start real runs of the real trainer as the window does, wait for them, and read them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 import numpy as np
 import warm_python
 
+from gpu_studio.contract import commands, events
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.inheritance import Resume
+from gpu_studio.contract.lock import held
 from gpu_studio.plan import Plan, loads, with_settings
-from gpu_studio.runs import commands, events
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.inheritance import Resume
 from gpu_studio.runs.launch import Launched, launch
 from gpu_studio.runs.reading.tail import Tail
 
@@ -90,9 +91,10 @@ class Running:
         commands.send(self.directory, action)
 
     def kill(self) -> None:
-        """Kill the trainer as the kernel would."""
+        """Kill the trainer as the kernel would; the process that stands for a warm one may be gone before it is."""
         os.kill(self.launched.process.pid, signal.SIGKILL)
         self.launched.process.wait(PATIENCE)
+        until(lambda: not held(self.directory.lock_file), PATIENCE)
 
     def finish(self) -> Finished:
         """Wait for the end, and read everything."""
@@ -152,7 +154,7 @@ def running(
 ) -> Iterator[Running]:
     """Start a run; whatever happens, its trainer is gone afterwards.
 
-    A `warm` one has TensorFlow already, and hears no signals: another process stands for it.
+    A `warm` one has TensorFlow already: another process stands for it, and hands on signals.
     """
     trainer = warm_python.command("gpu_studio.trainer") if warm else None
     run = Running(launch(plan, runs, resume=resume, environment=environment, trainer=trainer))

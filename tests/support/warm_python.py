@@ -1,16 +1,19 @@
-"""Python processes that have TensorFlow, Keras and the trainer imported already: most tests train for less long.
+"""Preloaded Python processes with TensorFlow, Keras and the trainer, as most tests train briefly.
 
-A server imports them, uses none, and forks for each process that is asked for. The fork is as good as new, for
-TensorFlow makes its threads and devices when it is first used. `python warm_python.py ADDRESS PROGRAM ARGUMENT…` stands
-for such a process: it hands on its descriptors, its environment and its folder, ends with the same status, and if it is
-killed, so is the fork. PROGRAM is a module of the package, or a script, which then cannot import the package.
+A server imports them, without using any, and forks for each requested process. The fork is as good
+as new, because TensorFlow creates its threads and devices on first use. `python warm_python.py
+ADDRESS PROGRAM ARGUMENT…` represents such a process: it passes on its descriptors, environment,
+folder and signals, ends as the fork ends, and if it is killed, so is the fork. PROGRAM is a module
+of the package, or a script, which then cannot import the package.
 
-What is settled before TensorFlow is imported is none of these processes' affair: tests of that start Python afresh.
+Settings read when TensorFlow is imported cannot be varied this way: tests of those start Python
+afresh.
 """
 
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import json
 import os
@@ -31,7 +34,8 @@ from typing import Any
 SERVING = "--serve"
 PROGRAMS = ("gpu_studio.trainer.__main__", "gpu_studio.trainer.ask")
 ROOT = Path(__file__).parents[2]
-_KILLED = 137
+HANDED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGSEGV)
+_SERVER_GONE = 1
 _servers: list[subprocess.Popen[bytes]] = []
 _starting = threading.Lock()
 
@@ -75,11 +79,12 @@ def _socket() -> socket.socket:
 
 
 def stand_for(address: str, program: str, arguments: list[str]) -> int:
-    """Have a fork run `program`; its exit status."""
+    """Have a fork run `program`; its exit status. A signal that ended the fork ends this process as well."""
     others = [int(path.name) for path in Path("/proc/self/fd").iterdir() if int(path.name) > 2]
+    # Before there is the line, which may get the number of the listing: nobody else may hold this end of it.
+    passed = [0, 1, 2, *(each for each in others if _is_open(each))]
     with _socket() as line:
         line.connect("\0" + address)
-        passed = [0, 1, 2, *(each for each in others if _is_open(each))]
         wanted = {
             "program": program,
             "arguments": arguments,
@@ -88,7 +93,18 @@ def stand_for(address: str, program: str, arguments: list[str]) -> int:
             "descriptors": passed,
         }
         socket.send_fds(line, [json.dumps(wanted).encode()], passed)
-        return int(line.recv(16) or _KILLED)
+        for each in HANDED_ON:
+            signal.signal(each, lambda number, _frame: line.send(str(number).encode()))
+        status = int(line.recv(16) or _SERVER_GONE)
+    if status < 0:
+        _end_by(-status)
+    return status
+
+
+def _end_by(number: int) -> None:
+    if number != signal.SIGKILL:
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
 
 
 def _is_open(descriptor: int) -> bool:
@@ -104,7 +120,10 @@ def _is_open(descriptor: int) -> bool:
 
 def serve(address: str) -> None:
     """Import, say so, and fork for whoever asks, until whoever started this is gone."""
+    gc.disable()  # collections while TensorFlow is imported free nothing
     _import_trainer()
+    gc.freeze()  # collections in the forks leave alone what was imported: most of what they would look through
+    gc.enable()
     with _socket() as listener:
         listener.bind("\0" + address)
         listener.listen(64)
@@ -143,7 +162,7 @@ def _forget_package() -> None:
 
 
 def _keep(line: socket.socket) -> None:
-    """Fork once more, and tell how that ended; end it if nobody waits for it any more."""
+    """Fork once more, hand on signals, and tell how that ended; end it if nobody waits for it any more."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     text, descriptors, _, _ = socket.recv_fds(line, 1 << 20, 64)
     wanted = json.loads(text)
@@ -154,14 +173,21 @@ def _keep(line: socket.socket) -> None:
     watched = os.pidfd_open(child)
     for descriptor in descriptors:
         os.close(descriptor)
-    either: list[Any] = [line, watched]
-    ready, _, _ = select.select(either, [], [])
-    if watched not in ready:
-        os.kill(child, signal.SIGKILL)
+    waits = True
+    while waits and not _is_ready(watched, line):
+        asked = line.recv(16)
+        waits = bool(asked)
+        os.kill(child, int(asked or signal.SIGKILL))
     _, status = os.waitpid(child, 0)
-    if line not in ready:
-        line.send(str(os.waitstatus_to_exitcode(status) % 256).encode())
+    if waits:
+        line.send(str(os.waitstatus_to_exitcode(status)).encode())
     os._exit(0)
+
+
+def _is_ready(descriptor: int, line: socket.socket) -> bool:
+    """Wait until there is something of one or the other; whether it is of the first."""
+    either: list[Any] = [descriptor, line]
+    return descriptor in select.select(either, [], [])[0]
 
 
 def _become(wanted: dict[str, Any], descriptors: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""A sampler in this process, on simulated cards, with a clock that is put forward by hand."""
+"""A sampler in this process, on simulated cards, with a manually advanced clock."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from fake_nvml import installed
 
-from gpu_studio.hardware.picture import Picture
+from gpu_studio.contract.samples import AnySample, Sample, decode, encode
+from gpu_studio.hardware.picture import MachinePicture
 from gpu_studio.hardware.sampler.watching import Sampler
-from gpu_studio.hardware.samples import AnySample, Sample, decode, encode
 from gpu_studio.hardware.simulated.library import SimulatedLibrary
 from gpu_studio.hardware.simulated.profiles import Profile
 from gpu_studio.hardware.simulated.programs import known
-from gpu_studio.hardware.source import Source
+from gpu_studio.hardware.source import MachineSource
 
 
 @dataclass
@@ -35,11 +35,11 @@ class Watched:
     library: SimulatedLibrary
     clock: Clock
     sampler: Sampler = field(init=False)
-    picture: Picture = field(default_factory=Picture)
+    picture: MachinePicture = field(default_factory=MachinePicture)
     samples: list[AnySample] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        source = Source(self.library.pci_cards, known, "a test")
+        source = MachineSource(self.library.pci_cards, known, "a test")
         self.sampler = Sampler(source, self._take, clock=self.clock, now=self.clock)
 
     def begin(self) -> None:

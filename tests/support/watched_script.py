@@ -1,6 +1,6 @@
-"""Runs the script `train.py` beside it, and prints where TensorFlow put its variables and executed its operations.
+"""Run the neighbouring `train.py`, and print where TensorFlow put its variables and operations.
 
-A program: it is copied next to an exported script, and knows nothing but Keras and TensorFlow.
+A program: it is copied beside an exported script, and uses only Keras and TensorFlow.
 """
 
 from __future__ import annotations

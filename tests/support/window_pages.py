@@ -1,4 +1,4 @@
-"""The window brought to a page, with what many tests need to be there on it."""
+"""The window opened on a page, with helpers for tests on it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from made_machines import TWO_CARDS
 from made_runs import Ending, Script, make_run
 from pytestqt.qtbot import QtBot
 
-from gpu_studio.ui.main_window import MainWindow
+from gpu_studio.ui.window.main_window import MainWindow
 
 
 def with_runs(window: MainWindow, qtbot: QtBot, count: int) -> MainWindow:

@@ -1,4 +1,4 @@
-"""Files of a user's own, and a process that is afterwards as if none of them had run in it."""
+"""Python files of a user, and a process that is restored as if none of them had run in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_studio.runs.consent import allow_file
+from gpu_studio.contract.consent import allow_file
 
 Written = Callable[..., Path]
 

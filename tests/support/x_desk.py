@@ -1,4 +1,4 @@
-"""A person before a window on a real X server: what is seen, as the window tells it, and what hands do."""
+"""A simulated person at a window on a real X server: sees what it reports, uses the pointer."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from real_runs import PATIENCE_S
 from x_program import Program, xdotool
 
 QUIET_S = 1.0
-AGAIN_S = 10.0
-"""After so long a person clicks again on a button of which nothing came."""
 Facts = dict[str, Any]
 
 
@@ -60,19 +58,6 @@ class Desk:
         keys = [word for key in held for word in ("keydown", key)], [word for key in held for word in ("keyup", key)]
         self._point_at(name)
         self.hands(*keys[0], "click", 1, *keys[1])
-
-    def click_until(self, name: str, wanted: Callable[[Facts], object]) -> Facts:
-        """Click on the part, and again as a person does of whom nothing was taken, until what is wanted is seen."""
-        end = time.monotonic() + PATIENCE_S
-        while time.monotonic() < end and not wanted(self.facts) and name in self.facts["parts"]:
-            self.click(name)
-            self._look(wanted, AGAIN_S)
-        return self.sees(wanted)
-
-    def _look(self, wanted: Callable[[Facts], object], patience: float) -> None:
-        end = time.monotonic() + patience
-        while not wanted(self.facts) and (line := self._line(max(end - time.monotonic(), 0))):
-            self.facts = json.loads(line)
 
     def _point_at(self, name: str) -> None:
         """Bring the pointer onto the part, wherever it moves while the window is laid out anew."""

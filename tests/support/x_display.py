@@ -1,4 +1,4 @@
-"""A pytest plugin: a real X server without a screen, for the tests that need real windows and a real pointer."""
+"""A pytest plugin: a real X server without a screen, for real windows and a real pointer."""
 
 from __future__ import annotations
 

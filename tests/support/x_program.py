@@ -1,4 +1,4 @@
-"""Programs with windows on a real X server: what they tell, line by line, and the pointer and the keys they get."""
+"""Programs with windows on a real X server: their output lines, and pointer and key input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""By what a resumed run knows that its data are not those of the checkpoint, and what it says then."""
+"""How a resumed run recognises that its data are not the checkpoint's, and what it then says."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu_studio.contract.events import Event, Log, Warned
 from gpu_studio.plan import Data, Plan, Training
-from gpu_studio.runs.events import Event, Log, Warned
 from gpu_studio.trainer.data import load_data
 from gpu_studio.trainer.data.fingerprint import fingerprint
 from gpu_studio.trainer.data.values import Split

@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 
 from gpu_studio import plan
-from gpu_studio.runs import events
+from gpu_studio.contract import events
 from gpu_studio.trainer import checkpoints
 from gpu_studio.trainer.checkpoints import Checkpoints, Snapshot
 from gpu_studio.trainer.errors import TrainerError
-from gpu_studio.trainer.progress import Progress
+from gpu_studio.trainer.progress import TrainingProgress
 
 
 def snapshot(step: int, value: float | None = None) -> Snapshot:
     arrays = {"model/0/kernel": np.full((3, 2), step, np.float32)}
-    return Snapshot(Progress(epoch=step, step=step), arrays, {"seed": 0}, value)
+    return Snapshot(TrainingProgress(epoch=step, step=step), arrays, {"seed": 0}, value)
 
 
 def saved(folder: Path, values: list[float | None], **settings) -> tuple[list[str], list[events.Event]]:
     told: list[events.Event] = []
-    made = Checkpoints(folder, plan.Checkpoint(**settings), told.append)
+    made = Checkpoints(folder, plan.CheckpointSettings(**settings), told.append)
     for step, value in enumerate(values, 1):
         made.save(snapshot(step, value))
     made.close()
@@ -45,7 +45,7 @@ def test_that_more_is_better_where_the_monitor_is_an_accuracy(tmp_path: Path) ->
 def test_that_a_checkpoint_reads_back_as_it_was_written(tmp_path: Path) -> None:
     saved(tmp_path / "c", [0.5])
     state, arrays = checkpoints.read(tmp_path / "c" / "step-00000001")
-    assert Progress.from_dict(state) == Progress(epoch=1, step=1)
+    assert TrainingProgress.from_dict(state) == TrainingProgress(epoch=1, step=1)
     assert (state["value"], state["best"], state["seed"]) == (0.5, True, 0)
     np.testing.assert_array_equal(arrays["model/0/kernel"], np.ones((3, 2)))
 
@@ -70,7 +70,7 @@ def test_that_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path: Path, m
 
 
 def test_that_it_is_known_whether_the_disk_took_one(tmp_path: Path, monkeypatch) -> None:
-    made = Checkpoints(tmp_path / "c", plan.Checkpoint(), lambda _: None)
+    made = Checkpoints(tmp_path / "c", plan.CheckpointSettings(), lambda _: None)
     made.save(snapshot(1))
     assert made.has(1)
     monkeypatch.setattr(np, "savez", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
@@ -81,7 +81,7 @@ def test_that_it_is_known_whether_the_disk_took_one(tmp_path: Path, monkeypatch)
 
 def test_that_weights_that_are_no_numbers_push_out_no_checkpoint_that_is_of_use(tmp_path: Path) -> None:
     told: list[events.Event] = []
-    made = Checkpoints(tmp_path / "c", plan.Checkpoint(keep=1), told.append)
+    made = Checkpoints(tmp_path / "c", plan.CheckpointSettings(keep=1), told.append)
     for step, values in enumerate(([1, 2], [1, -np.inf], [1, np.nan]), 1):
         made.save(Snapshot(snapshot(step).progress, {"model/0/kernel": np.array(values, np.float32)}))
     made.close()
@@ -121,7 +121,7 @@ def test_that_a_resumed_run_counts_the_checkpoint_it_inherited(tmp_path: Path) -
     folder = tmp_path / "c"
     saved(folder, [0.1], keep=1)
     told: list[events.Event] = []
-    made = Checkpoints(folder, plan.Checkpoint(keep=1), told.append)
+    made = Checkpoints(folder, plan.CheckpointSettings(keep=1), told.append)
     for step, value in ((5, 0.3), (6, 0.2)):
         made.save(snapshot(step, value))
     made.close()

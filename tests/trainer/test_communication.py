@@ -1,4 +1,4 @@
-"""From what a profiler saw of some steps to what of them is communication: operations of CPUs, kernels of cards."""
+"""The share of communication in profiled steps: operations on CPUs, kernels on cards."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from training_runs import Running, running, small_plan
 
-from gpu_studio.runs import events
+from gpu_studio.contract import events
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
 
@@ -60,7 +60,7 @@ def test_that_a_checkpoint_is_written_when_asked_for_also_in_a_pause(tmp_path: P
 
 @pytest.mark.parametrize("how", ["stop", "sigterm"])
 def test_that_stop_checkpoints_and_evaluates_nothing_more(tmp_path: Path, how: str) -> None:
-    with running(LONG, tmp_path, warm=how == "stop") as run:
+    with running(LONG, tmp_path, warm=True) as run:
         run.wait_for(lambda: steps(run) > 20)
         if how == "stop":
             run.send("stop")
@@ -114,7 +114,7 @@ def test_that_a_run_asked_to_stop_before_it_trains_stops(tmp_path: Path) -> None
 
 
 def test_that_hanging_up_the_terminal_does_not_end_a_run(tmp_path: Path) -> None:
-    with running(LONG, tmp_path) as run:
+    with running(LONG, tmp_path, warm=True) as run:
         run.wait_for(lambda: steps(run) > 20)
         run.launched.process.send_signal(signal.SIGHUP)
         run.launched.process.send_signal(signal.SIGINT)

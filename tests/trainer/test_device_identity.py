@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpu_studio.plan import Carve, Devices
+from gpu_studio.plan import Carve, DeviceSettings
 
 CUDA = {
     "cards": [
@@ -49,7 +49,7 @@ def test_that_every_slice_tells_the_card_it_was_carved_from(monkeypatch):
     monkeypatch.setattr(devices, "tf", FakeTensorFlow())
     monkeypatch.setattr(identities, "cuda_driver", lambda: CUDA)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    found = devices.set_up(Devices(carve=(Carve("GPU:0", (1024, 2048)),)))
+    found = devices.set_up(DeviceSettings(carve=(Carve("GPU:0", (1024, 2048)),)))
     assert [(one.name, one.physical, one.limit_mib, one.uuid, one.bus_id) for one in found] == [
         ("GPU:0", "GPU:0", 1024, "GPU-b", "0000:2d:00.0"),
         ("GPU:1", "GPU:0", 2048, "GPU-b", "0000:2d:00.0"),

@@ -15,9 +15,9 @@ from fault_matrix import Fault
 from made_images import two_classes
 from training_runs import Finished, running, small_plan, trained
 
+from gpu_studio.contract import events
 from gpu_studio.plan import Data, Plan, with_settings
-from gpu_studio.runs import events
-from gpu_studio.runs.failures.diagnosis import explain
+from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.state import state_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
@@ -132,7 +132,7 @@ def test_that_an_unknown_option_of_the_optimizer_is_named(tmp_path: Path) -> Non
 
 
 def test_that_a_crash_of_the_interpreter_is_explained_from_the_log(tmp_path: Path) -> None:
-    with running(small_plan("training.epochs=100000"), tmp_path) as run:
+    with running(small_plan("training.epochs=100000"), tmp_path, warm=True) as run:
         run.wait_for(lambda: run.of(events.Checkpoint))
         os.kill(run.launched.process.pid, signal.SIGSEGV)
         done = run.finish()

@@ -7,8 +7,8 @@ import pytest
 from small_disks import SmallDisk
 from training_runs import Running, running, small_plan
 
-from gpu_studio.runs import events, lock
-from gpu_studio.runs.failures.diagnosis import explain
+from gpu_studio.contract import events, lock
+from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.state import is_live, state_of
 from gpu_studio.runs.stop import StopLadder
 
@@ -28,7 +28,7 @@ def trained_for(run: Running) -> float:
 
 def test_that_a_run_goes_on_when_its_disk_was_full_and_ends_when_it_is_stopped_then(small_disk: SmallDisk) -> None:
     """A full disk once failed the run, as out of memory on a device, and `stop` could not stop it."""
-    with running(small_plan(*ENDLESS), small_disk.path / "runs") as run:
+    with running(small_plan(*ENDLESS), small_disk.path / "runs", warm=True) as run:
         run.wait_for(lambda: len(run.of(events.Epoch)) > 3)
         small_disk.fill()
         refused = len(run.of(events.Checkpoint))

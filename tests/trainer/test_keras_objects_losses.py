@@ -30,9 +30,9 @@ def a_model(dataset, last=None):
 
 
 def loss_of(name, dataset=CLASSES, last=None, **options):
-    from gpu_studio.trainer.keras_objects import Meeting, make_loss
+    from gpu_studio.trainer.keras_objects import OutputForm, make_loss
 
-    return make_loss(Training(loss=Named(name, options)), dataset, Meeting.of(dataset, a_model(dataset, last)))
+    return make_loss(Training(loss=Named(name, options)), dataset, OutputForm.of(dataset, a_model(dataset, last)))
 
 
 EXPECTED = {
@@ -124,7 +124,7 @@ def test_that_the_numbers_of_a_model_tell_shares_from_scores_here_and_in_a_scrip
     import keras
     import tensorflow as tf
 
-    from gpu_studio.export.own_model import _ENDS
+    from gpu_studio.export.model import _ENDS
     from gpu_studio.trainer.keras_objects.tasks import ends_in_logits
 
     inputs = keras.Input((8,))

@@ -28,11 +28,11 @@ NEEDED = {
 def metrics_of(*metrics, dataset=CLASSES, last=None):
     import keras
 
-    from gpu_studio.trainer.keras_objects import Meeting, make_metrics
+    from gpu_studio.trainer.keras_objects import OutputForm, make_metrics
 
     model = keras.Sequential([keras.Input(dataset.sample_shape), keras.layers.Dense(dataset.outputs, activation=last)])
     named = tuple(metric if isinstance(metric, Named) else Named(metric) for metric in metrics)
-    return make_metrics(Training(metrics=named), dataset, Meeting.of(dataset, model))
+    return make_metrics(Training(metrics=named), dataset, OutputForm.of(dataset, model))
 
 
 def result(metric, targets, outputs) -> float:
@@ -150,8 +150,8 @@ def test_that_the_names_are_those_that_a_plan_can_monitor(dataset):
 def test_that_only_metrics_of_the_plans_vocabulary_have_wants():
     from gpu_studio.trainer.keras_objects import losses, metrics
 
-    assert set(metrics._WANTS) < set(METRICS_OF["classes"])
-    assert set(losses._WANTS) < set(LOSSES_OF["classes"])
+    assert set(metrics.WANTS) < set(METRICS_OF["classes"])
+    assert set(losses.WANTS) < set(LOSSES_OF["classes"])
 
 
 def test_that_options_reach_keras():

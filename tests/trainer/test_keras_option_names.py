@@ -29,8 +29,8 @@ def test_that_every_option_of_every_loss_is_suggested() -> None:
 
 
 def test_that_every_option_of_every_metric_is_suggested() -> None:
-    from gpu_studio.trainer.keras_objects.metrics import _CLASSES, _WANTS
+    from gpu_studio.trainer.keras_objects.metrics import CLASSES, WANTS
 
     for name in METRICS[1:]:
-        fixed = ("from_logits",) if name in _WANTS and _WANTS[name].probabilities else ()
-        assert set(metric_options(name)) == taken("metrics", _CLASSES.get(name, name), *fixed), name
+        fixed = ("from_logits",) if name in WANTS and WANTS[name].probabilities else ()
+        assert set(metric_options(name)) == taken("metrics", CLASSES.get(name, name), *fixed), name

@@ -98,7 +98,9 @@ def test_that_a_subclassed_model_whose_trial_call_fails_is_listed_all_the_same()
 
 
 def test_that_a_composite_layer_is_one_leaf():
-    assert listed(made("recurrent")) == {"rows": (), "lstm": ("rows",), "both": ("lstm",), "outputs": ("both",)}
+    layers = listed(made("recurrent"))
+
+    assert layers == {"rows": (), "lstm": ("rows",), "both": ("lstm",), "outputs": ("both",)}
 
 
 def test_that_a_loaded_model_is_listed_as_the_one_that_was_saved(tmp_path):

@@ -11,12 +11,12 @@ import warm_python
 from training_runs import PATIENCE, running, small_plan, trained
 from written_code import SCALE, Written
 
-from gpu_studio.plan import Data, Distribution, Model, Placed, Plan, save
-from gpu_studio.runs import events
-from gpu_studio.runs.commands import send
-from gpu_studio.runs.consent import digest
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.failures.diagnosis import explain
+from gpu_studio.contract import events
+from gpu_studio.contract.commands import send
+from gpu_studio.contract.consent import digest
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.plan import Data, Distribution, ModelSettings, Placed, Plan, save
+from gpu_studio.runs.diagnosis import explain
 from gpu_studio.runs.state import is_live, terminal_event
 
 pytestmark = pytest.mark.slow
@@ -52,11 +52,11 @@ def load(seed, samples):
 def own(path: Path, *settings: str) -> Plan:
     plan = small_plan("training.epochs=1", "training.batch_size=64", *settings)
     data = Data(python=f"{path}:load", options={"samples": 240})
-    return replace(plan, model=Model(python=f"{path}:build", options={"units": 12}), data=data)
+    return replace(plan, model=ModelSettings(python=f"{path}:build", options={"units": 12}), data=data)
 
 
 def failing(path: Path, plan: Plan | None = None) -> Plan:
-    return replace(plan or small_plan(), model=Model(python=f"{path}:build"))
+    return replace(plan or small_plan(), model=ModelSettings(python=f"{path}:build"))
 
 
 def test_that_a_subclassed_model_with_a_layer_of_its_own_trains_the_same_however_it_is_spread(

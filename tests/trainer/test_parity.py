@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from training_runs import Finished, small_plan, trained
 
-from gpu_studio.runs import events
+from gpu_studio.contract import events
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -97,7 +97,9 @@ def test_that_the_communication_between_replicas_is_measured_once(runs_of: dict[
     for each in step.devices:
         assert each.compute > 0 < each.communication
         assert each.compute + each.exposed + each.idle == pytest.approx(step.seconds)
-        assert (each.waiting is not None) == (run.one(events.Devices).all_reduce == "ring")
+    # Only a ring's operations show who waits for whom; where the profiler lost one of them, nobody's waiting is known.
+    known = {each.waiting is not None for each in step.devices}
+    assert known == {False} if run.one(events.Devices).all_reduce != "ring" else len(known) == 1
 
 
 def test_that_one_device_has_no_communication_to_tell_of(runs_of: dict[str, Finished]) -> None:

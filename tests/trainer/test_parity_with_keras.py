@@ -16,7 +16,7 @@ GPU_STUDIO_WHOLE_PARITY=1 tests all under all.
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -110,15 +110,22 @@ COMPARED = [
 ]
 
 
+class Trained(dict[str, dict[str, Any]]):
+    """What became of every case in every way and by "fit"; a way's cases are trained once it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def __missing__(self, way: str) -> dict[str, Any]:
+        reference = {name: case for name, case in cases_of("none").items() if name not in NOISE}
+        self[way] = results(WAYS.get(way, "fit"), cases_of(way) if way in WAYS else reference, self._folder)
+        return self[way]
+
+
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What became of every case in every way, two processes at a time."""
-    folder = tmp_path_factory.mktemp("parity")
-    reference = {name: case for name, case in cases_of("none").items() if name not in NOISE}
-    asked = [("fit", "fit", reference), *((way, settings, cases_of(way)) for way, settings in WAYS.items())]
-    with ThreadPoolExecutor(2) as pool:
-        done = pool.map(lambda each: results(each[1], each[2], folder), asked)
-        return dict(zip([name for name, _, _ in asked], done, strict=True))
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    return Trained(tmp_path_factory.mktemp("parity"))
 
 
 def test_that_there_are_thirty_plans_and_more() -> None:
@@ -126,7 +133,7 @@ def test_that_there_are_thirty_plans_and_more() -> None:
 
 
 @pytest.mark.parametrize(("way", "name"), COMPARED)
-def test_that_a_strategy_trains_what_fit_trains(trained: dict[str, Any], way: str, name: str) -> None:
+def test_that_a_strategy_trains_what_fit_trains(trained: Trained, way: str, name: str) -> None:
     mine, reference = trained[way][name], trained["fit"][name]
     assert "error" not in mine, mine["error"]
     for told, wanted in zip(mine["epochs"], reference["epochs"], strict=True):
@@ -141,14 +148,14 @@ def test_that_a_strategy_trains_what_fit_trains(trained: dict[str, Any], way: st
 
 
 @pytest.mark.parametrize("name", CANNOT)
-def test_that_what_keras_cannot_do_on_replicas_is_refused(trained: dict[str, Any], name: str) -> None:
+def test_that_what_keras_cannot_do_on_replicas_is_refused(trained: Trained, name: str) -> None:
     for way in CANNOT[name][1]:
         assert trained[way][name]["error"].startswith("Keras cannot carry out ")
         assert name in trained[way][name]["error"]
 
 
 def test_that_replicas_that_normalise_apart_are_told_of_and_those_that_normalise_together_are_not(
-    trained: dict[str, Any],
+    trained: Trained,
 ) -> None:
     (said,) = trained["mirrored"]["normalised apart"]["told"]
     assert "normalises each replica's part of about 10 samples by itself" in said
@@ -157,7 +164,7 @@ def test_that_replicas_that_normalise_apart_are_told_of_and_those_that_normalise
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_that_noise_without_a_seed_is_another_in_every_step_and_part(trained: dict[str, Any], way: str) -> None:
+def test_that_noise_without_a_seed_is_another_in_every_step_and_part(trained: Trained, way: str) -> None:
     noise = trained[way]["noise alone"]
     assert "error" not in noise, noise["error"]
     assert len(set(noise["steps"])) == len(noise["steps"]) == 10
@@ -170,7 +177,7 @@ def test_that_noise_without_a_seed_is_another_in_every_step_and_part(trained: di
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_that_noise_repeats_with_the_seed_also_after_a_resume(trained: dict[str, Any], way: str) -> None:
+def test_that_noise_repeats_with_the_seed_also_after_a_resume(trained: Trained, way: str) -> None:
     noise = trained[way]["noise alone"]
     assert noise["resumed"] == pytest.approx(noise["steps"][5:], rel=1e-6)
     other = trained[way]["noise alone by another seed"]

@@ -1,4 +1,4 @@
-"""What TensorFlow's profiler wrote down, read: operations of a processor, kernels of a card; and a real profile."""
+"""Reading TensorFlow's profiles: operations of a CPU, kernels of a card, and a real profile."""
 
 from __future__ import annotations
 

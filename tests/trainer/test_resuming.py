@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from training_runs import Finished, running, small_plan, trained
 
+from gpu_studio.contract import events
+from gpu_studio.contract.commands import Action
+from gpu_studio.contract.inheritance import Resume
 from gpu_studio.plan import Plan
-from gpu_studio.runs import events
-from gpu_studio.runs.commands import Action
-from gpu_studio.runs.inheritance import Resume
 from gpu_studio.runs.lineage import read_history
 from gpu_studio.runs.resume import choose
 
@@ -77,7 +77,7 @@ def test_that_a_killed_run_goes_on_from_its_last_checkpoint(
     whole: Finished, strategy: tuple[str, ...], tmp_path: Path
 ) -> None:
     plan = small_plan(*SETTINGS, *strategy, "training.checkpoint.every_steps=30")
-    with running(plan, tmp_path) as run:
+    with running(plan, tmp_path, warm=True) as run:
         run.wait_for(lambda: len(run.of(events.Checkpoint)) >= 4)
         run.kill()
         first = run.finish()

@@ -36,7 +36,7 @@ SCHEDULES = st.one_of(
 @settings(max_examples=60)
 @given(SCHEDULES, st.floats(1e-5, 10), st.integers(0, TOTAL - 1))
 def test_that_the_drawn_rate_is_the_one_that_keras_gives(schedule: Named | None, rate: float, step: int) -> None:
-    from gpu_studio.trainer.keras_objects.schedules import learning_rate
+    from gpu_studio.trainer.keras_objects.optimizers import learning_rate
 
     training = Training(learning_rate=rate, schedule=schedule)
     keras_rate = learning_rate(training, PER_EPOCH, TOTAL)

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from training_runs import Finished, small_plan, trained
 
-from gpu_studio.runs import events
+from gpu_studio.contract import events
 from gpu_studio.runs.resume import choose
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]

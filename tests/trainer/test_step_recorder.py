@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gpu_studio.runs.events import Log
+from gpu_studio.contract.events import Log
 
 pytestmark = pytest.mark.slow
 

@@ -1,4 +1,7 @@
-"""Windows and their parts for tests: real ones, with settings of their own and a machine that answers at once."""
+"""Fixtures for real windows and their parts.
+
+They have settings of their own and a machine that answers at once.
+"""
 
 from __future__ import annotations
 
@@ -18,28 +21,24 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from real_runs import PATIENCE_S
 
-from gpu_studio.own_processes import module_command
+from gpu_studio.common.own_processes import module_command
 from gpu_studio.plan import Machine
-from gpu_studio.ui.control.quitting import LEAVE
-from gpu_studio.ui.control.run_ends import NO
-from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.devices.checkup import Checkup
-from gpu_studio.ui.models.devices.inventory import Inventory
-from gpu_studio.ui.models.plan.plan_facts import FactsReader
-from gpu_studio.ui.settings import NOTIFY, QUIT, Settings
-from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.kit.settings import NOTIFY, QUIT, Settings
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.machine.checkup import Checkup
+from gpu_studio.ui.machine.inventory import Inventory
+from gpu_studio.ui.plan.plan_facts import FactsReader
+from gpu_studio.ui.window.main_window import MainWindow
+from gpu_studio.ui.window.quitting import LEAVE
+from gpu_studio.ui.window.run_ends import NO
 
 OpenWindow = Callable[..., MainWindow]
-_MODELS = "gpu_studio.ui.models"
 QUICK = {
-    f"{_MODELS}.plan.plan_facts.PATIENCE_MS": 20,
-    f"{_MODELS}.plan.plan_facts.LOOK_MS": 5,
-    f"{_MODELS}.plan.times_reader.LOOK_MS": 5,
-    f"{_MODELS}.train.checkpoint_jobs.LOOK_MS": 5,
-    f"{_MODELS}.train.live_run.LIVE_MS": 20,
-    f"{_MODELS}.train.live_run.LOOK_MS": 100,
-    f"{_MODELS}.runs.live_watch.LOOK_MS": 50,
-    "gpu_studio.ui.pages.train.gone_banner.LOOK_MS": 50,
+    "gpu_studio.ui.plan.plan_facts.PATIENCE_MS": 20,
+    "gpu_studio.ui.train.live_run.LIVE_MS": 20,
+    "gpu_studio.ui.train.live_run.LOOK_MS": 100,
+    "gpu_studio.ui.runs.live_watch.LOOK_MS": 50,
+    "gpu_studio.ui.train.outcome_banner.LOOK_MS": 50,
 }
 """How often is looked for what a test waits for: oftener than in the window, for hundreds of tests wait."""
 AWAY = QPoint(0, 0)
@@ -48,7 +47,7 @@ AWAY = QPoint(0, 0)
 
 @pytest.fixture(scope="module", autouse=True)
 def quick() -> Iterator[None]:
-    """Have the window look as often as `QUICK` says."""
+    """Make the window poll at the intervals of `QUICK`."""
     with pytest.MonkeyPatch.context() as patch:
         for name, milliseconds in QUICK.items():
             patch.setattr(name, milliseconds)
@@ -57,13 +56,13 @@ def quick() -> Iterator[None]:
 
 @pytest.fixture
 def theme(qapp: QApplication) -> ThemeManager:
-    """A theme that nobody wears."""
+    """A theme that is not applied to anything."""
     return ThemeManager("light")
 
 
 @pytest.fixture
 def dressed(theme: ThemeManager, qapp: QApplication) -> Iterator[ThemeManager]:
-    """The same theme, worn by the application for one test."""
+    """The same theme, applied to the application for one test."""
     palette, sheet, font, style = qapp.palette(), qapp.styleSheet(), qapp.font(), qapp.style().objectName()
     theme.dress(qapp)
     yield theme
@@ -75,26 +74,26 @@ def dressed(theme: ThemeManager, qapp: QApplication) -> Iterator[ThemeManager]:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """Settings that are nobody's."""
+    """Settings for this test only."""
     return Settings(tmp_path / "settings" / "window.ini")
 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """A folder for runs, which is not there yet."""
+    """A folder for runs that does not exist yet."""
     return tmp_path / "runs"
 
 
 @pytest.fixture
 def facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
-    """The command line of what answers questions about plans, without TensorFlow."""
+    """The command line that answers questions about plans without TensorFlow."""
     monkeypatch.setenv("FAKE_ASKER_STARTS", str(tmp_path / "questions"))
     return (sys.executable, fake_plan_asker.__file__)
 
 
 @pytest.fixture(scope="session")
 def glance(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
-    """The command line of what says again, at once, what the doctor said of this machine at a glance."""
+    """The command line that repeats, at once, the doctor's quick findings on this machine."""
     folder = tmp_path_factory.mktemp("doctor")
     command = [*module_command("gpu_studio.hardware.doctor"), "--json", "--runs-dir", str(folder / "runs")]
     asked = subprocess.run(command, env={**os.environ, "HOME": str(folder)}, capture_output=True, timeout=60)
@@ -111,14 +110,17 @@ def open_window(
     facts: tuple[str, ...],
     glance: tuple[str, ...],
 ) -> Iterator[OpenWindow]:
-    """Open the real window on a machine, and wait until it knows it. It is closed after the test, trainers killed."""
+    """Open the real window on a machine, and wait until it knows the machine.
+
+    After the test the window is closed and its trainers are killed.
+    """
     windows: list[MainWindow] = []
 
     def opened(plan: Path | None = None, machine: Machine = WITHOUT_CARDS, **options: Any) -> MainWindow:
         inventory = Inventory(answering(machine))
-        # Closing windows at the end of a test is no occasion for a question.
+        # Closing windows at the end of a test must not ask questions.
         settings.set(QUIT, LEAVE)
-        # Nor is the end of a test's run one to tell the desktop of whoever runs the tests.
+        # Nor must the end of a test's run notify the desktop of whoever runs the tests.
         settings.set(NOTIFY, NO)
         askers = {"inventory": inventory, "facts": FactsReader(facts), "checkup": Checkup(command=glance)}
         told = {"settings": settings, **askers, **options}

@@ -1,7 +1,8 @@
-"""What must hold for TensorFlow to use each card, whether it does, and what to type where it does not.
+"""Check whether TensorFlow can use each card, and what to type if it cannot.
 
-The facts are gathered first (`gather`), and judged by pure functions after (`judge`). The driver is asked in a process
-of its own, never in this one. `python -m gpu_studio.hardware.doctor --json` does it all in one more process.
+Facts are collected first (`gather`) and then judged by pure functions (`judge`). The driver is
+queried in a separate process, never in this one. `python -m gpu_studio.hardware.doctor --json` does
+everything in one more process.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = ["Facts", "Finding", "Report", "as_json", "examine", "gather", "judge"
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for only then: the process that asks the driver needs none of the checks."""
+    """Import names only on use: the process that queries the driver needs none of the checks."""
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

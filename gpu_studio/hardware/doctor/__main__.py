@@ -1,4 +1,4 @@
-"""`python -m gpu_studio.hardware.doctor [--json]`: whether all holds that TensorFlow needs to use each card."""
+"""Run the doctor: `python -m gpu_studio.hardware.doctor [--json]`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu_studio.hardware.doctor.reporting import as_json, gather, judge, lines
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Examine this machine. Returns the exit code: 1 if something must be mended, else 0."""
+    """Examine this machine. Returns the exit code: 1 if something must be fixed, else 0."""
     chosen = _parser().parse_args(arguments)
     try:
         view = _answer(chosen.tensorflow)

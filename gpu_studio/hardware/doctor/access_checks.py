@@ -1,7 +1,11 @@
-"""Whether this user's programs can reach the cards: device files, container, variables; and the room for runs."""
+"""Whether programs can reach the cards: device files, container, variables.
+
+And disk space for runs.
+"""
 
 from __future__ import annotations
 
+from gpu_studio.common.figures import MIB, size, size_of
 from gpu_studio.hardware.doctor.driver_checks import container_start
 from gpu_studio.hardware.doctor.facts import DeviceNode, Facts
 from gpu_studio.hardware.doctor.findings import Finding, State
@@ -16,7 +20,10 @@ LEAST_ROOM_MIB, LITTLE_ROOM_MIB = 200, 5 * 1024
 
 
 def nodes(facts: Facts) -> Finding | None:
-    """Whether this user can open the driver's device files; WSL has none, and a container's are its own check."""
+    """Whether this user can open the driver's device files.
+
+    WSL has none, and a container's are checked by `container`.
+    """
     system = facts.system
     if not facts.has_card or system.wsl or not system.platform.startswith("linux"):
         return None
@@ -32,7 +39,7 @@ def nodes(facts: Facts) -> Finding | None:
 
 
 def container(facts: Facts) -> Finding | None:
-    """In a container: whether it was given the cards."""
+    """In a container: whether it has access to the cards."""
     system = facts.system
     if not system.container or not facts.has_card:
         return None
@@ -46,18 +53,19 @@ def container(facts: Facts) -> Finding | None:
 
 
 def shared_memory(facts: Facts) -> Finding | None:
-    """In a container with several cards: whether there is shared memory enough for NCCL."""
+    """In a container with several cards: whether there is enough shared memory for NCCL."""
     system = facts.system
     if not system.container or len(facts.survey.cards) < 2 or system.shared_mib is None:
         return None
     if system.shared_mib >= LITTLE_SHARED_MIB:
         return None
-    found = f"/dev/shm has {system.shared_mib:,} MiB, through which NCCL passes data between cards: it may need more."  # noqa: S108
+    there = size(system.shared_mib * MIB)
+    found = f"/dev/shm has {there}, through which NCCL passes data between cards: it may need more."  # noqa: S108
     return Finding("shared_memory", "warning", "Shared memory", found, ("docker run --shm-size=1g …",))
 
 
 def variables(cards: tuple[Identity, ...], effect: Effect) -> Finding | None:
-    """What CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER do."""
+    """The effects of CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER."""
     if not cards:
         return None
     found = " ".join(effect.words)
@@ -68,25 +76,28 @@ def variables(cards: tuple[Identity, ...], effect: Effect) -> Finding | None:
     return Finding("variables", state, "Visibility", found, mend)
 
 
-def room(facts: Facts) -> Finding | None:
-    """Whether there is room for runs."""
-    room = facts.system.room
-    if room is None:
+def disk_space(facts: Facts) -> Finding | None:
+    """Whether there is disk space for runs."""
+    disk_space = facts.system.disk_space
+    if disk_space is None:
         return None
     title, choose = "Room for runs", "export GPU_STUDIO_RUNS_DIR=/a/folder/with/room"
-    if room.why_unusable:
-        return Finding("room", "bad", title, f"Runs cannot be kept in {room.folder}: {room.why_unusable}.", (choose,))
-    found = f"{room.free_mib / 1024:.1f} of {room.total_mib / 1024:.1f} GiB are free on the disk of {room.folder}."
-    if room.free_mib >= LITTLE_ROOM_MIB:
+    if disk_space.why_unusable:
+        return Finding(
+            "room", "bad", title, f"Runs cannot be kept in {disk_space.folder}: {disk_space.why_unusable}.", (choose,)
+        )
+    free = size_of(disk_space.free_mib * MIB, disk_space.total_mib * MIB, "of")
+    found = f"{free} are free on the disk of {disk_space.folder}."
+    if disk_space.free_mib >= LITTLE_ROOM_MIB:
         return Finding("room", "good", title, found)
-    state: State = "bad" if room.free_mib < LEAST_ROOM_MIB else "warning"
+    state: State = "bad" if disk_space.free_mib < LEAST_ROOM_MIB else "warning"
     return Finding("room", state, title, found, (choose, "gpu-studio runs list    # and delete what is not needed"))
 
 
 def _state_of(effect: Effect) -> State:
     if effect.only_cuda_knows or (effect.left and not effect.mistake):
         return "good"
-    # Hiding every card can be meant; a mistake that hides every card cannot.
+    # Hiding every card can be intended; a mistake that hides every card cannot.
     return "bad" if effect.mistake and not effect.left else "warning"
 
 

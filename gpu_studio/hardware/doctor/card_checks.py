@@ -1,15 +1,56 @@
-"""Each card: whether it answers, whether TensorFlow has code for it and sees it, and whether it is free."""
+"""Checks of each card: whether it answers, suits this TensorFlow, is seen by it, and is free."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Literal
 
-from gpu_studio.hardware.doctor.capability import fit
+from gpu_studio.common.figures import MIB, size_of
 from gpu_studio.hardware.doctor.driver_checks import numbers
 from gpu_studio.hardware.doctor.facts import DriverCard, Facts
 from gpu_studio.hardware.doctor.findings import Finding, State
 from gpu_studio.hardware.identity import Identity
 from gpu_studio.plan import CardUser
+
+Capability = tuple[int, int]
+Fit = Literal["native", "compiled", "too_old", "too_new", "unknown"]
+
+NEWEST_KNOWN: tuple[tuple[tuple[int, int], Capability], ...] = (
+    ((12, 9), (12, 1)),
+    ((12, 8), (12, 0)),
+    ((11, 8), (9, 0)),
+    ((11, 1), (8, 6)),
+)
+"""From which CUDA toolkit on which capability is the newest that it compiles for; later toolkits first."""
+
+
+def fit(card: Capability, code: Iterable[str], toolkit: tuple[int, ...]) -> Fit:
+    """How `code` (`sm_80`, `compute_90`) fits the card. `toolkit` is the version of CUDA it was built with."""
+    parts = [parsed for word in code if (parsed := _parse(word))]
+    if not parts:
+        return "unknown"
+    if any(kind == "sm" and _runs(binary, card) for kind, binary in parts):
+        return "native"
+    newest = next((known for since, known in NEWEST_KNOWN if toolkit[:2] >= since), None)
+    if newest is not None and card > newest:
+        return "too_new"
+    if any(kind == "compute" and ptx <= card for kind, ptx in parts):
+        return "compiled"
+    return "too_old" if card < min(each for _, each in parts) else "too_new"
+
+
+def _runs(binary: Capability, card: Capability) -> bool:
+    return binary[0] == card[0] and binary[1] <= card[1]
+
+
+def _parse(word: str) -> tuple[str, Capability] | None:
+    kind, _, number = word.partition("_")
+    # A letter at the end (sm_90a) is code for that one architecture.
+    digits = number.rstrip("af")
+    if kind not in {"sm", "compute"} or not digits.isdecimal() or len(digits) < 2:
+        return None
+    return kind, (int(digits[:-1]), int(digits[-1]))
+
 
 MUCH_TAKEN = 0.1
 """The part of a card's memory that others may hold before it is worth a word."""
@@ -19,7 +60,7 @@ MOST_NAMED = 3
 
 
 def label(card: DriverCard) -> str:
-    """The card in a title."""
+    """The card's name in a title."""
     return f"GPU {card.index} ({card.name})"
 
 
@@ -56,7 +97,7 @@ def capability(card: DriverCard, facts: Facts) -> Finding | None:
 
 
 def seen(card: DriverCard, facts: Facts, identity: Identity | None, left: tuple[Identity, ...]) -> Finding | None:
-    """Whether TensorFlow sees the card, and under which name; nothing for a card that a variable hides."""
+    """Whether TensorFlow sees the card, and by which name; nothing if a variable hides the card."""
     view = facts.tensorflow
     if view is None or identity is None or card.why_unknown or identity not in left:
         return None
@@ -68,17 +109,18 @@ def seen(card: DriverCard, facts: Facts, identity: Identity | None, left: tuple[
             f"TensorFlow sees {len(view.gpus)} card(s) but did not tell their addresses: which one this is, is unknown."
         )
         return _finding("seen", "warning", card, found, "gpu-studio doctor --fresh")
-    told = f" It says: {view.errors[0]}" if view.errors else ""
+    reported = f" It says: {view.errors[0]}" if view.errors else ""
     mend = "# mend what is marked ✘ above, then: gpu-studio doctor --fresh"
-    return _finding("seen", "bad", card, f"TensorFlow does not see it.{told}", mend)
+    return _finding("seen", "bad", card, f"TensorFlow does not see it.{reported}", mend)
 
 
 def memory(card: DriverCard, _facts: Facts) -> Finding | None:
-    """Whether others hold much of the card's memory."""
+    """Whether other programs hold much of the card's memory."""
     if not card.total_mib or card.used_mib is None:
         return None
     taken = card.used_mib / card.total_mib
-    found = f"{_gib(card.used_mib)} of {_gib(card.total_mib)} GiB of its memory are taken{_by(card.users)}."
+    taken_of_all = size_of(card.used_mib * MIB, card.total_mib * MIB, "of")
+    found = f"{taken_of_all} of its memory are taken{_by(card.users)}."
     if taken < MUCH_TAKEN:
         return _finding("memory", "good", card, found)
     more = " Little is left to train in." if taken > MOST_TAKEN else ""
@@ -86,7 +128,7 @@ def memory(card: DriverCard, _facts: Facts) -> Finding | None:
 
 
 def persistence(card: DriverCard, facts: Facts) -> Finding | None:
-    """Whether the driver stays loaded for the card while nobody uses it; in a container or WSL that is not ours."""
+    """Whether the driver stays loaded for an unused card; not checked in a container or WSL."""
     if card.persistent is not False or facts.system.wsl or facts.system.container:
         return None
     found = "Persistence mode is off: the driver lets go of an unused card, and each start takes seconds longer."
@@ -105,7 +147,7 @@ def compute_mode(card: DriverCard, _facts: Facts) -> Finding | None:
 
 
 def mig(card: DriverCard, _facts: Facts) -> Finding | None:
-    """Whether a card that is divided by MIG has parts."""
+    """Whether a card in MIG mode has instances."""
     if not card.mig:
         return None
     if card.instances:
@@ -132,10 +174,6 @@ CHECKS: tuple[Callable[[DriverCard, Facts], Finding | None], ...] = (
 
 def _finding(check: str, state: State, card: DriverCard, found: str, *mend: str) -> Finding:
     return Finding(check, state, label(card), found, mend, card.uuid or card.bus_id, card.index)
-
-
-def _gib(mib: int) -> str:
-    return f"{mib / 1024:.1f}"
 
 
 def _by(users: tuple[CardUser, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Whether there is a card, and its driver answers."""
+"""Whether there is a card, and whether its driver answers."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ INSTALL_DRIVER = (
 
 
 def card(facts: Facts) -> Finding | None:
-    """Whether there is an NVIDIA card; nothing where a simulated machine is not there either."""
+    """Whether there is an NVIDIA card; no finding on a simulated machine without one."""
     if facts.survey.simulated and facts.survey.why_no_answer:
         return None
     if not facts.has_card:
         return Finding("card", "warning", "NVIDIA card", f"{why_no_card(facts)}, {CARVED_CPUS}.", _how_to_show(facts))
     names = Counter(card.name for card in facts.survey.cards)
-    told = [name if count == 1 else f"{count} × {name}" for name, count in names.items()]
+    reported = [name if count == 1 else f"{count} × {name}" for name, count in names.items()]
     asleep = len(facts.survey.asleep)
     if asleep:
-        told.append(f"{asleep} asleep, not woken to ask")
-    listed = ", ".join(told) or f"the system lists {len(facts.system.listed)}, at {', '.join(facts.system.listed)}"
+        reported.append(f"{asleep} asleep, not woken to ask")
+    listed = ", ".join(reported) or f"the system lists {len(facts.system.listed)}, at {', '.join(facts.system.listed)}"
     return Finding("card", "good", "NVIDIA card", f"{listed}.")
 
 
 def why_no_card(facts: Facts) -> str:
-    """Why there is no card, in a sentence that can go on."""
+    """Why there is no card, as the beginning of a sentence."""
     system = facts.system
     if system.platform == "darwin":
         return "This is macOS, where there are no drivers for NVIDIA cards"
@@ -51,7 +51,7 @@ def why_no_card(facts: Facts) -> str:
 
 
 def simulation(facts: Facts) -> Finding | None:
-    """Whether these cards are not there at all."""
+    """Whether these cards are simulated."""
     if not facts.survey.simulated:
         return None
     found = f"The cards below are simulated ({facts.survey.simulated}). TensorFlow and the disk are this machine's own."
@@ -61,7 +61,7 @@ def simulation(facts: Facts) -> Finding | None:
 
 
 def driver(facts: Facts) -> Finding | None:
-    """Whether the driver is loaded and answers; nothing where there is neither a card nor a driver."""
+    """Whether the driver is loaded and answers; no finding if there is neither card nor driver."""
     survey = facts.survey
     if not facts.has_card and not survey.installed:
         return None
@@ -77,7 +77,7 @@ def driver(facts: Facts) -> Finding | None:
 
 
 def module(facts: Facts) -> Finding | None:
-    """Whether the driver's library and the kernel module in use are of one version."""
+    """Whether the driver's library and the loaded kernel module have the same version."""
     loaded, library = facts.system.module, facts.survey.driver
     if not loaded or not library or loaded == library:
         return None
@@ -86,14 +86,14 @@ def module(facts: Facts) -> Finding | None:
 
 
 def wsl(facts: Facts) -> Finding | None:
-    """Inside WSL: whether Windows' driver reaches in."""
+    """Inside WSL: whether the Windows driver is accessible."""
     if not facts.system.wsl or not facts.survey.cards:
         return None
     return Finding("wsl", "good", "WSL", "This Linux runs inside Windows and uses Windows' driver.")
 
 
 def newer_cuda(facts: Facts) -> Finding | None:
-    """Whether the driver can run the CUDA that TensorFlow was built for: the same major version, or a later one."""
+    """Whether the driver can run TensorFlow's CUDA: the same major version, or a later one."""
     view = facts.tensorflow
     if view is None or not view.build.cuda or not facts.survey.cuda:
         return None
@@ -112,12 +112,12 @@ def newer_cuda(facts: Facts) -> Finding | None:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """A version's numbers, for comparing: `12.5.1` is (12, 5, 1)."""
+    """A version as numbers, for comparison: `12.5.1` is (12, 5, 1)."""
     return tuple(int(part) for part in version.split(".") if part.isdecimal())
 
 
 def container_start(system: System) -> tuple[str, ...]:
-    """How to start this kind of container so that it has the cards."""
+    """How to start this kind of container with access to the cards."""
     return CONTAINER_STARTS.get(system.container, ANY_CONTAINER)
 
 

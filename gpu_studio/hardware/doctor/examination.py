@@ -1,4 +1,4 @@
-"""All checks over the facts, in the order in which a person would go through them."""
+"""Run all checks on the facts, in the order in which a person would do them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from gpu_studio.hardware.topology_advice import advise
 
 
 @dataclass(frozen=True, slots=True)
-class Cards:
-    """Every card under all its names, and what the variables do to them."""
+class ExaminedCards:
+    """Every card under all its names, and the effect of the variables on them."""
 
     identities: tuple[Identity, ...]
     effect: Effect
 
 
 def examine(facts: Facts) -> list[Finding]:
-    """What is found: first the machine, then each card, then how they are joined, then the disk."""
+    """The findings: first the machine, then each card, their links, and the disk."""
     cards = identify(facts)
-    found = [*_machine(facts, cards), *_each_card(facts, cards), _joined(facts), access_checks.room(facts)]
+    found = [*_machine(facts, cards), *_each_card(facts, cards), _joined(facts), access_checks.disk_space(facts)]
     return [finding for finding in found if finding is not None]
 
 
-def identify(facts: Facts) -> Cards:
+def identify(facts: Facts) -> ExaminedCards:
     """Every card that the driver, CUDA or TensorFlow sees, as one record."""
     view = facts.tensorflow
     identities = join(
@@ -35,17 +35,17 @@ def identify(facts: Facts) -> Cards:
         [card.seen for card in view.cuda.cards] if view else [],
         [gpu.seen for gpu in view.gpus if gpu.bus_id] if view else [],
     )
-    # A variable hides cards that the driver has: the numbers in it count those.
+    # A variable hides cards that the driver has: its numbers refer to those.
     drivers = tuple(one for one in identities if one.nvml_index is not None)
-    return Cards(identities, effect(facts.system.variables, drivers))
+    return ExaminedCards(identities, effect(facts.system.variables, drivers))
 
 
-def _machine(facts: Facts, cards: Cards) -> list[Finding | None]:
+def _machine(facts: Facts, cards: ExaminedCards) -> list[Finding | None]:
     drivers = tuple(one for one in cards.identities if one.nvml_index is not None)
     if facts.survey.simulated:
-        # Neither this machine's files nor its CUDA know anything of cards that are not there.
-        told = driver_checks.simulation, driver_checks.card, driver_checks.driver, tensorflow_checks.tensorflow
-        return [check(facts) for check in told]
+        # Neither this machine's files nor its CUDA know simulated cards.
+        reported = driver_checks.simulation, driver_checks.card, driver_checks.driver, tensorflow_checks.tensorflow
+        return [check(facts) for check in reported]
     return [
         driver_checks.card(facts),
         driver_checks.driver(facts),
@@ -62,7 +62,7 @@ def _machine(facts: Facts, cards: Cards) -> list[Finding | None]:
     ]
 
 
-def _each_card(facts: Facts, cards: Cards) -> list[Finding | None]:
+def _each_card(facts: Facts, cards: ExaminedCards) -> list[Finding | None]:
     found: list[Finding | None] = []
     for card in facts.survey.cards:
         if not facts.survey.simulated:

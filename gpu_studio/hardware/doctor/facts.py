@@ -1,4 +1,4 @@
-"""The facts that the doctor's checks look at, gathered before they are judged, so that tests can make them up."""
+"""The facts that the doctor's checks judge, collected beforehand so that tests can make them up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from gpu_studio.plan import CardUser
 
 @dataclass(frozen=True, slots=True)
 class DriverCard:
-    """A card as the driver tells of it. None and empty are unknown; `why_unknown` says why nothing is known at all."""
+    """A card as the driver reports it. None and empty mean unknown.
+
+    `why_unknown` says why nothing is known at all.
+    """
 
     index: int
     uuid: str = ""
@@ -31,16 +34,17 @@ class DriverCard:
 
     @property
     def seen(self) -> Seen:
-        """The card as it is joined with CUDA's and TensorFlow's."""
+        """The card in the form used to match it with CUDA's and TensorFlow's."""
         return Seen(self.index, self.uuid, self.bus_id, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What the driver tells: its version, the newest CUDA it can run (`12.4`), the cards; or why it tells nothing.
+    """The driver's answers: its version, the newest CUDA it can run (`12.4`), the cards.
 
-    `asleep` are the PCI addresses of cards that were not asked, because that would have woken them. `installed` says
-    whether the driver's library is there at all; `simulated` names what stands in for a machine, or is empty.
+    Or why none. `asleep` are the PCI addresses of cards that were not queried, because that would
+    have woken them. `installed` says whether the driver's library exists; `simulated` names the
+    simulated machine, or is empty.
     """
 
     driver: str = ""
@@ -65,8 +69,11 @@ class DeviceNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """The room on the disk of a folder, in MiB; `why_unusable` says why nothing can be written there."""
+class DiskSpace:
+    """The free space on the disk of a folder, in MiB.
+
+    `why_unusable` says why it cannot be written to.
+    """
 
     folder: str
     free_mib: int = 0
@@ -76,11 +83,12 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """What the operating system tells, without asking the driver.
+    """What the operating system reports, without the driver.
 
-    `platform` is Python's `sys.platform`. `container` is docker, podman, kubernetes, lxc or another's name, or empty.
-    `module` is the version of the NVIDIA kernel module in use, `rival` another driver's that holds the cards.
-    `listed` are the PCI addresses of NVIDIA's cards. `shared_mib` is the size of /dev/shm; None is unknown.
+    `platform` is Python's `sys.platform`. `container` is docker, podman, kubernetes, lxc or
+    another's name, or empty. `module` is the version of the loaded NVIDIA kernel module, `rival`
+    another driver that holds the cards. `listed` are the PCI addresses of NVIDIA's cards.
+    `shared_mib` is the size of /dev/shm; None is unknown.
     """
 
     platform: str = "linux"
@@ -95,12 +103,15 @@ class System:
     container_cards: str | None = None
     shared_mib: int | None = None
     library_path: str = ""
-    room: Room | None = None
+    disk_space: DiskSpace | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything that is known. `tensorflow` is None where it was not asked or did not answer: then the reason is."""
+    """All facts. `tensorflow` is None if it was not asked or did not answer.
+
+    Then the reason is set.
+    """
 
     system: System = field(default_factory=System)
     survey: Survey = field(default_factory=Survey)
@@ -109,5 +120,5 @@ class Facts:
 
     @property
     def has_card(self) -> bool:
-        """Whether there is an NVIDIA card, whoever says so, answering or not."""
+        """Whether there is an NVIDIA card according to any source, answering or not."""
         return bool(self.survey.cards or self.survey.asleep or self.system.listed)

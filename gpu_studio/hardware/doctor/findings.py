@@ -1,4 +1,4 @@
-"""What the doctor finds."""
+"""The doctor's findings, and how similar ones are combined."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ MARKS: Final[dict[State, str]] = {"good": "✔", "warning": "!", "bad": "✘"}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at. `check` is its name for programs, and does not change with the words.
+    """The result of one check. `check` is its stable name for programs.
 
-    `found` says in a sentence what is there. `mend` are lines to type, or to do by hand, each as it stands. `device`
-    is the UUID or PCI address of the card in question, `number` what the driver counts it as; empty and None if it is
-    about the whole machine.
+    `found` says in a sentence what was found. `mend` are lines to type, or to do by hand, each
+    literal. `device` is the UUID or PCI address of the card concerned, `number` its number in the
+    driver; empty and None if it is about the whole machine.
     """
 
     check: str
@@ -41,7 +41,7 @@ class Finding:
 
 
 def gathered(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings as a person reads them: what is the same of several cards stands there once, where it came first."""
+    """The findings for a person: equal ones of several cards are combined at the first."""
     together: dict[object, list[Finding]] = {}
     for each in findings:
         alone = each.number is None
@@ -60,10 +60,10 @@ def _of_all(same: Sequence[Finding]) -> Finding:
 
 
 def _kind(finding: Finding) -> str:
-    """What stands in a title after the card's number: ` (NVIDIA L4)`."""
+    """The part of a title after the card's number: ` (NVIDIA L4)`."""
     return finding.title.removeprefix(f"GPU {finding.number}")
 
 
 def all_well(findings: tuple[Finding, ...] | list[Finding]) -> bool:
-    """Whether nothing must be mended; warnings are well enough."""
+    """Whether nothing must be fixed; warnings are acceptable."""
     return all(finding.state != "bad" for finding in findings)

@@ -1,45 +1,62 @@
-"""The doctor's whole report: findings, every card under all its names, and how the cards are joined."""
+"""The doctor's report: findings, every card under all its names, and the links between cards."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from gpu_studio.hardware.doctor.examination import Cards, examine, identify
-from gpu_studio.hardware.doctor.facts import Facts
+import msgspec
+
+from gpu_studio.common.own_processes import module_command
+from gpu_studio.hardware.asking import NoAnswerError, answer_of
+from gpu_studio.hardware.doctor.examination import ExaminedCards, examine, identify
+from gpu_studio.hardware.doctor.facts import Facts, Survey
 from gpu_studio.hardware.doctor.findings import Finding, all_well, gathered
-from gpu_studio.hardware.doctor.surveying import take_survey
 from gpu_studio.hardware.doctor.system import system
 from gpu_studio.hardware.tensorflow_view import ViewError, tensorflow_view
 from gpu_studio.hardware.topology import as_text
 from gpu_studio.hardware.topology_advice import advise
+
+COMMAND = tuple(module_command("gpu_studio.hardware.doctor.survey"))
+
+
+def take_survey(timeout: float = 15.0, command: Sequence[str] = COMMAND) -> Survey:
+    """The driver's answers. Takes slightly more than `timeout` seconds at most; raises nothing."""
+    try:
+        return msgspec.json.decode(answer_of(command, timeout), type=Survey)
+    except NoAnswerError as error:
+        return Survey(why_no_answer=str(error))
+    except msgspec.MsgspecError as error:
+        return Survey(why_no_answer=f"asking the NVIDIA driver failed (the answer is no survey: {error})")
+
 
 NEVER_ASKED = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the doctor says, and the facts that it rests on."""
+    """The doctor's findings, and the facts on which they are based."""
 
     facts: Facts
     findings: tuple[Finding, ...]
-    cards: Cards
+    cards: ExaminedCards
 
     @property
     def well(self) -> bool:
-        """Whether nothing must be mended."""
+        """Whether nothing must be fixed."""
         return all_well(self.findings)
 
 
 def gather(
     runs: Path | None, tensorflow: Mapping[str, Any] | None, why_not: str = NEVER_ASKED, timeout: float = 15.0
 ) -> Facts:
-    """Gather the facts: the driver is asked in a process of its own, for at most `timeout` seconds.
+    """Collect the facts; a separate process queries the driver, for at most `timeout` seconds.
 
-    `tensorflow` is the answer to the question `devices`, or None and `why_not` the reason; `runs` the runs' folder.
+    `tensorflow` is the answer to the question `devices`, or None and `why_not` the reason; `runs`
+    is the runs' folder.
     """
     survey = take_survey(timeout)
     if tensorflow is None:
@@ -71,7 +88,10 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def lines(report: Report, width: int = 100) -> str:
-    """The report for a terminal of `width` columns: a mark, a title and what was found; below it what to type."""
+    """The report for a terminal of `width` columns: mark, title and finding.
+
+    Below it what to type.
+    """
     findings = gathered(report.findings)
     titles = max((len(finding.title) for finding in findings), default=0)
     rows = [line for finding in findings for line in _lines(finding, titles, max(width - titles - 4, 30))]
@@ -83,7 +103,7 @@ def lines(report: Report, width: int = 100) -> str:
 
 def _lines(finding: Finding, titles: int, width: int) -> list[str]:
     first, *rest = wrap(finding.found, width)
-    # What is to be typed stays on one line, so that it can be copied.
+    # A command to type stays on one line, so that it can be copied.
     below = (f"{'':{titles + 4}}{line}" for line in (*rest, *finding.mend))
     return [f"{finding.mark} {finding.title:<{titles}}  {first}", *below]
 

@@ -1,4 +1,4 @@
-"""What the operating system tells of cards and driver, read from files: the driver itself is not asked."""
+"""What the operating system knows of cards and driver, read from files, without the driver."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpu_studio.hardware.doctor.facts import DeviceNode, Room, System
+from gpu_studio.common.figures import MIB
+from gpu_studio.hardware.doctor.facts import DeviceNode, DiskSpace, System
 from gpu_studio.hardware.identity_variables import Variables
 from gpu_studio.hardware.pci import pci_cards
 
-MIB = 1024 * 1024
 ROOT = Path("/")
 CONTROLS = ("nvidiactl", "nvidia-uvm", "dxg")
 RIVALS = ("nouveau", "vfio_pci")
@@ -24,7 +24,10 @@ CONTAINER_WORDS = (("kubepods", "kubernetes"), ("docker", "docker"), ("libpod", 
 
 
 def system(runs: Path | None = None, environment: Mapping[str, str] | None = None, root: Path = ROOT) -> System:
-    """Read the system. `runs` is the folder whose disk is looked at; `root` is where /proc, /sys and /dev are."""
+    """Read the system. `runs` is the folder whose disk is examined.
+
+    `root` contains /proc, /sys and /dev.
+    """
     variables = os.environ if environment is None else environment
     return System(
         platform=sys.platform,
@@ -39,7 +42,7 @@ def system(runs: Path | None = None, environment: Mapping[str, str] | None = Non
         container_cards=variables.get("NVIDIA_VISIBLE_DEVICES"),
         shared_mib=_shared(root),
         library_path=variables.get("LD_LIBRARY_PATH", ""),
-        room=room(runs) if runs is not None else None,
+        disk_space=disk_space(runs) if runs is not None else None,
     )
 
 
@@ -77,15 +80,15 @@ def device_nodes(root: Path = ROOT) -> tuple[DeviceNode, ...]:
     return tuple(_node(folder / name, root) for name in sorted(names) if (folder / name).exists())
 
 
-def room(folder: Path) -> Room:
-    """The room for the runs: on the disk of `folder`, or of the nearest folder above it that is there."""
+def disk_space(folder: Path) -> DiskSpace:
+    """The space for runs: on the disk of `folder`, or of its nearest existing parent."""
     there = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     try:
         usage = shutil.disk_usage(there)
     except OSError as error:
-        return Room(str(folder), why_unusable=error.strerror or str(error))
+        return DiskSpace(str(folder), why_unusable=error.strerror or str(error))
     why = _why_unusable(there)
-    return Room(str(folder), usage.free // MIB, usage.total // MIB, why)
+    return DiskSpace(str(folder), usage.free // MIB, usage.total // MIB, why)
 
 
 def _why_unusable(there: Path) -> str:
@@ -119,12 +122,12 @@ def _user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError):
-        # A user number without a name, as containers have.
+        # A user id without a name, as in containers.
         return str(os.getuid())
 
 
 def _rival(root: Path) -> str:
-    """Another driver that holds the cards, in use for one of them."""
+    """Another driver that is in use for one of the cards."""
     for name in RIVALS:
         holders = root / "sys/bus/pci/drivers" / name.replace("_", "-")
         held = {path.name for path in holders.glob("*:*")} if holders.exists() else set()

@@ -15,7 +15,7 @@ MEND_CUDA = {
     ),
     "CUDA_ERROR_UNKNOWN": ("sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm    # often after the machine slept",),
 }
-"""CUDA's own names of errors, and what helps. cuInit is CUDA's first call, and the one that fails."""
+"""CUDA error names, and what to do. cuInit is CUDA's first call, and the one that fails."""
 
 
 def tensorflow(facts: Facts) -> Finding | None:
@@ -30,7 +30,7 @@ def tensorflow(facts: Facts) -> Finding | None:
 
 
 def libraries(facts: Facts) -> Finding | None:
-    """Whether the CUDA libraries that TensorFlow loads are there; without a card it needs none."""
+    """Whether the CUDA libraries that TensorFlow loads exist; without a card it needs none."""
     view = facts.tensorflow
     if view is None or not facts.has_card or not view.libraries:
         return None

@@ -1,1 +1,4 @@
-"""The process that watches the machine: `python -m gpu_studio.hardware.sampler`, JSON lines on stdout."""
+"""The process that watches the machine: `python -m gpu_studio.hardware.sampler`.
+
+It writes JSON lines to stdout.
+"""

@@ -1,8 +1,9 @@
-"""`python -m gpu_studio.hardware.sampler`: watch the machine until stdin is closed, one sample a line on stdout.
+"""Watch the machine until stdin is closed: `python -m gpu_studio.hardware.sampler`.
 
-On stdin it takes requests, one JSON object a line: `{"classes": ["fast", "host"], "rate": 2.0, "retry": true}`, each
-part optional. It ends with code 0 when stdin is closed or nobody reads any more, and with 75 when the driver was
-replaced under it: then its owner starts it anew.
+It writes one sample per line to stdout and reads requests from stdin, one JSON object per line:
+`{"classes": ["fast", "host"], "rate": 2.0, "retry": true}`, each part optional. It ends with code 0
+when stdin or stdout is closed, and with 75 when the driver was replaced under it: then its owner
+restarts it.
 """
 
 from __future__ import annotations
@@ -17,27 +18,28 @@ from pathlib import Path
 
 import msgspec
 
+from gpu_studio.common.steady import steady_seconds
+from gpu_studio.contract.samples import Sample, encode
+from gpu_studio.hardware.opening import open_source
 from gpu_studio.hardware.sampler.driver import RenewError
 from gpu_studio.hardware.sampler.schedule import CLASSES, USUAL_RATE
 from gpu_studio.hardware.sampler.watching import Request, Sampler
-from gpu_studio.hardware.samples import Sample, encode
-from gpu_studio.hardware.source import SIMULATE, Source, is_recording, open_source, simulated
+from gpu_studio.hardware.source import SIMULATE, MachineSource, is_recording, simulated
 from gpu_studio.hardware.words import RENEW, SimulationError
-from gpu_studio.steady import steady_seconds
 
 READ = 65536
 LONGEST_REQUEST = 65536
 
 
 class Requests:
-    """The lines of stdin, read without ever waiting for the end of one."""
+    """The lines of stdin, read without ever blocking on an unfinished one."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self._cut = b""
 
     def wait(self, seconds: float) -> list[Request] | None:
-        """The requests that have come within `seconds`; None once stdin is closed."""
+        """The requests that arrive within `seconds`; None once stdin is closed."""
         ready, _, _ = select.select([self.descriptor], [], [], seconds)
         if not ready:
             return []
@@ -50,9 +52,9 @@ class Requests:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Watch until told otherwise; the exit code."""
+    """Watch until stdin is closed; return the exit code."""
     chosen = _arguments(words)
-    # Whoever started this ends it by closing stdin: Ctrl+C in the same terminal is meant for them.
+    # The owner ends this by closing stdin: Ctrl+C in the same terminal is meant for the owner.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     wanted = Request(chosen.classes.split(","), chosen.rate)
     try:
@@ -67,7 +69,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def replay(path: Path, wanted: Request) -> int:
-    """Tell a recording again until stdin is closed; the exit code. Raises SimulationError."""
+    """Replay a recording until stdin is closed; return the exit code. Raises SimulationError."""
     from gpu_studio.hardware.simulated.recording import Replay
 
     teller = Replay(path, _emit)
@@ -81,8 +83,8 @@ def replay(path: Path, wanted: Request) -> int:
     return 0
 
 
-def watch(source: Source, wanted: Request, chosen: argparse.Namespace) -> int:
-    """Watch `source` until stdin is closed; the exit code."""
+def watch(source: MachineSource, wanted: Request, chosen: argparse.Namespace) -> int:
+    """Watch `source` until stdin is closed; return the exit code."""
     left_out = [int(index) for index in chosen.leave_out.split(",") if index]
     sampler = Sampler(source, _emit, folder=chosen.folder, left_out=left_out, careful=chosen.careful)
     sampler.request(wanted)

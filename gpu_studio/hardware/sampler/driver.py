@@ -1,4 +1,7 @@
-"""The driver as the sampler holds it: opened anew when a card is lost, and the cards recognised by their UUIDs."""
+"""The sampler's driver session: reopened when a card is lost.
+
+Cards are recognised by their UUIDs.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
+from gpu_studio.contract.samples import CardFacts, Cards
 from gpu_studio.hardware import nvml
 from gpu_studio.hardware.nvml import NAMELESS, Unknown
 from gpu_studio.hardware.pci import PciCard, bus_order
 from gpu_studio.hardware.probe import NONE_FOUND
-from gpu_studio.hardware.sampler.card import Calls, Card
-from gpu_studio.hardware.samples import CardFacts, Cards
-from gpu_studio.hardware.source import Source
+from gpu_studio.hardware.sampler.card import DriverCalls, SampledCard
+from gpu_studio.hardware.source import MachineSource
 
 ASLEEP = "asleep: it was not woken to ask"
 RESTING = "idle: left alone, so that it can fall asleep"
@@ -21,15 +24,18 @@ UNLISTED = "lost: the driver no longer lists it"
 
 
 class RenewError(Exception):
-    """The driver was replaced under this process, which still has the old one's library: only a new one can ask."""
+    """The driver was replaced under this process, which has the old library loaded: restart it."""
 
 
 class Driver:
-    """The cards of this machine. `cards` are those that answer, `facts` tell of all, of lost and sleeping ones too."""
+    """The cards of this machine. `cards` are those that answer.
 
-    def __init__(self, source: Source) -> None:
-        self.calls = Calls()
-        self.cards: list[Card] = []
+    `facts` also cover lost and sleeping ones.
+    """
+
+    def __init__(self, source: MachineSource) -> None:
+        self.calls = DriverCalls()
+        self.cards: list[SampledCard] = []
         self.facts: dict[str, CardFacts] = {}
         self.why = ""
         self.resting: frozenset[str] = frozenset()
@@ -47,13 +53,13 @@ class Driver:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every card that is not asleep answers, and there is one."""
+        """Whether there is a card, and every card that is not asleep answers."""
         return not self.why and all(not facts.gone or facts.asleep for facts in self.facts.values())
 
     def open(self) -> None:
-        """Open the driver, anew if it was open: all handles are made again, and cards known before are recognised.
+        """Open or reopen the driver: all handles are recreated, and known cards recognised.
 
-        Raises RenewError if only another process can.
+        Raises RenewError if only a new process can.
         """
         self.close()
         self.why = ""
@@ -66,26 +72,26 @@ class Driver:
         self._remember(found)
 
     def close(self) -> None:
-        """Let go of the driver."""
+        """Release the driver."""
         if self._is_open:
             self.calls.ask("nvmlShutdown")
         self._is_open = False
         self.cards = []
 
     def has_changed(self) -> bool:
-        """Whether a card has fallen asleep, woken up, come or gone, as far as can be told without opening anew."""
+        """Whether a card fell asleep, woke, came or went, as far as visible without reopening."""
         if self._source.pci_cards() != self.listed:
             return True
         return self._is_open and self.calls.ask("nvmlDeviceGetCount") != self._count
 
-    def lose(self, card: Card) -> None:
-        """Keep of a card that has stopped answering only what it was, and why it is gone. Raises RenewError."""
+    def lose(self, card: SampledCard) -> None:
+        """Keep only the identity of a card that stopped answering, and why. Raises RenewError."""
         loss = card.loss or Unknown(UNLISTED)
         self._renew_if_replaced(loss)
         self.cards.remove(card)
         self.facts[card.key] = msgspec.structs.replace(self.facts[card.key], gone=loss.why)
 
-    def told(self, time: float) -> Cards:
+    def reported(self, time: float) -> Cards:
         """All cards as a sample."""
         ordered = sorted(self.facts.values(), key=lambda facts: bus_order(facts.bus_id))
         driver, cuda = self._versions.get("driver"), self._versions.get("cuda")
@@ -108,7 +114,7 @@ class Driver:
         return self._placed([self._by_index(index) for index in range(count)])
 
     def _placed(self, found: list[CardFacts]) -> list[CardFacts]:
-        """Cards that do not say where they are, at the addresses that the kernel lists and no other card has."""
+        """Give cards without an address those that the kernel lists and no other card has."""
         taken = {facts.bus_id for facts in found}
         free = iter([card.bus_id for card in self.listed if card.bus_id not in taken])
         if sum(not facts.bus_id for facts in found) != len(self.listed) - len(taken - {""}):
@@ -124,7 +130,7 @@ class Driver:
         return []
 
     def _renew_if_replaced(self, failure: Unknown) -> None:
-        # At the start there is nothing to renew: then the machine has to be restarted, and the words say so.
+        # At the start a new process would not help: as the message says, restart the machine.
         if failure.code == nvml.MISMATCH and self._ever_open:
             raise RenewError(failure.why)
 
@@ -140,7 +146,7 @@ class Driver:
         self.about(index)
         return self._card(index, self.calls.ask("nvmlDeviceGetHandleByPciBusId", bus_id), bus_id)
 
-    def each(self) -> Iterator[Card]:
+    def each(self) -> Iterator[SampledCard]:
         """The cards that answer, each told of before it is asked."""
         for card in self.cards:
             self.about(card.facts.index or 0)
@@ -150,7 +156,7 @@ class Driver:
         if isinstance(handle, Unknown):
             self._renew_if_replaced(handle)
             return self._silent(index, bus_id, handle.why)
-        card = Card(index, handle, self.calls, bus_id)
+        card = SampledCard(index, handle, self.calls, bus_id)
         if card.loss:
             self._renew_if_replaced(card.loss)
             known = card.facts if card.facts.uuid else self._silent(index, bus_id, card.loss.why)
@@ -159,7 +165,7 @@ class Driver:
         return card.facts
 
     def _silent(self, index: int, bus_id: str, why: str) -> CardFacts:
-        """A card that does not say which it is: the one that had this number, if it was known."""
+        """A card that does not identify itself: the one that had this index, if it was known."""
         for facts in self.facts.values():
             if (facts.bus_id == bus_id) if bus_id else (facts.index == index):
                 return msgspec.structs.replace(facts, gone=why)
@@ -174,7 +180,7 @@ class Driver:
         return CardFacts(card=card.bus_id, name=name, bus_id=card.bus_id, gone=gone, asleep=True)
 
     def _remember(self, found: Iterable[CardFacts]) -> None:
-        """Cards seen before stay listed while they are away, unless they never said which they were."""
+        """Keep listing cards while they are away, unless they never identified themselves."""
         now = {facts.card: facts for facts in found}
         places = {facts.bus_id for facts in now.values() if facts.bus_id}
         for key, facts in self.facts.items():

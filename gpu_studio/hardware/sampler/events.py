@@ -1,14 +1,14 @@
-"""What befalls a card between two questions: XIDs, the driver's own errors, and memory errors."""
+"""Driver events of cards: XIDs, the driver's own errors, and memory errors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gpu_studio.contract.samples import Happened
 from gpu_studio.hardware import nvml
 from gpu_studio.hardware.nvml import Unknown
-from gpu_studio.hardware.sampler.card import Calls, Card
-from gpu_studio.hardware.samples import Happened
+from gpu_studio.hardware.sampler.card import DriverCalls, SampledCard
 
 CORRECTED, UNCORRECTED, XID = 0x1, 0x2, 0x8
 WANTED = CORRECTED | UNCORRECTED | XID
@@ -42,15 +42,18 @@ XIDS = {
 
 
 class Events:
-    """The driver's event set for some cards. Where the driver has no events there are none, and nothing fails."""
+    """The driver's event set for some cards.
 
-    def __init__(self, calls: Calls) -> None:
+    A driver without events reports none, and nothing fails.
+    """
+
+    def __init__(self, calls: DriverCalls) -> None:
         self._calls = calls
         self._set: Any = None
         self._keys: dict[int, str] = {}
 
-    def watch(self, cards: Sequence[Card]) -> None:
-        """Watch these cards from now on, in place of those before."""
+    def watch(self, cards: Sequence[SampledCard]) -> None:
+        """Watch these cards from now on, instead of the previous ones."""
         self.forget()
         if not cards:
             return
@@ -65,28 +68,28 @@ class Events:
             self.forget()
 
     def forget(self) -> None:
-        """Watch nothing."""
+        """Stop watching."""
         if self._set is not None:
             self._calls.ask("nvmlEventSetFree", self._set)
         self._set = None
         self._keys = {}
 
     def happened(self, time: float) -> Iterator[Happened]:
-        """What has happened since the last time; never waits."""
+        """The events since the last call; never waits."""
         for _ in range(MOST_AT_ONCE if self._set is not None else 0):
             event = self._calls.ask("nvmlEventSetWait", self._set, 0)
             if isinstance(event, Unknown):
                 return
-            yield self._told(event, time)
+            yield self._reported(event, time)
 
-    def _register(self, card: Card) -> bool:
+    def _register(self, card: SampledCard) -> bool:
         supported = self._calls.ask("nvmlDeviceGetSupportedEventTypes", card.handle)
         if isinstance(supported, Unknown) or not supported & WANTED:
             return False
         answer = self._calls.ask("nvmlDeviceRegisterEvents", card.handle, supported & WANTED, self._set)
         return not isinstance(answer, Unknown)
 
-    def _told(self, event: Any, time: float) -> Happened:
+    def _reported(self, event: Any, time: float) -> Happened:
         kind = KINDS.get(event.eventType, "xid")
         code = int(event.eventData) if kind == "xid" else 0
         words = ECC_WORDS.get(kind) or f"XID {code}: {XIDS.get(code, 'see the NVIDIA catalogue of XID errors')}"

@@ -1,4 +1,4 @@
-"""The processes on the cards, and what the host knows of them."""
+"""The processes on the cards, and what the host knows about them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 
 import psutil
 
-from gpu_studio.hardware.nvml import MIB, Unknown
-from gpu_studio.hardware.sampler.card import Answerer, Card
-from gpu_studio.hardware.sampler.questions import PROCESS_CALLS
-from gpu_studio.hardware.samples import Process, Processes
-from gpu_studio.hardware.source import Known
+from gpu_studio.common.figures import MIB
+from gpu_studio.contract.samples import Process, Processes
+from gpu_studio.hardware.nvml import Unknown
+from gpu_studio.hardware.questions import PROCESS_CALLS
+from gpu_studio.hardware.sampler.card import Answerer, SampledCard
+from gpu_studio.hardware.source import KnownProcess
 
 NOT_HERE = "no process of this host or container"
 MEASURED_NEXT = "measured from the next time on"
@@ -20,16 +21,16 @@ LONGEST_COMMAND = 400
 
 
 class People:
-    """Asks the cards who is on them, and the host who that is."""
+    """Queries the cards for their processes, and the host for who these are."""
 
-    def __init__(self, known: Callable[[int], Known | None] | None = None) -> None:
+    def __init__(self, known: Callable[[int], KnownProcess | None] | None = None) -> None:
         self._known = known or self._known_here
         self._here: dict[int, psutil.Process] = {}
         self._timed: set[int] = set()
-        self._now: dict[int, Known | None] = {}
+        self._now: dict[int, KnownProcess | None] = {}
 
-    def look(self, cards: Iterable[Card], time: float) -> Processes:
-        """Everybody on these cards."""
+    def look(self, cards: Iterable[SampledCard], time: float) -> Processes:
+        """All processes on these cards."""
         self._now = {}
         found: list[Process] = []
         why: dict[str, str] = {}
@@ -38,11 +39,11 @@ class People:
             if isinstance(on_card, Unknown):
                 why[card.key] = on_card.why
             else:
-                found += [self._told(card.key, pid, kinds, memory) for pid, (kinds, memory) in on_card.items()]
+                found += [self._reported(card.key, pid, kinds, memory) for pid, (kinds, memory) in on_card.items()]
         self._forget_others({process.pid for process in found})
         return Processes(time=time, processes=found, why=why)
 
-    def _told(self, card: str, pid: int, kinds: list[str], memory: int | None) -> Process:
+    def _reported(self, card: str, pid: int, kinds: list[str], memory: int | None) -> Process:
         why = {} if memory is not None else {"memory_mib": NO_MEMORY}
         known = self._once(pid)
         facts: dict[str, Any] = {"card": card, "pid": pid, "kinds": kinds, "memory_mib": memory}
@@ -60,13 +61,13 @@ class People:
             why=why,
         )
 
-    def _once(self, pid: int) -> Known | None:
-        """Asked once in a look, also of a process on several cards: its CPU share is since the last time."""
+    def _once(self, pid: int) -> KnownProcess | None:
+        """Cached for one pass over the cards, as the CPU share is that since the last call."""
         if pid not in self._now:
             self._now[pid] = self._known(pid)
         return self._now[pid]
 
-    def _known_here(self, pid: int) -> Known | None:
+    def _known_here(self, pid: int) -> KnownProcess | None:
         try:
             process = self._here.get(pid)
             if process is None or not process.is_running():
@@ -81,7 +82,7 @@ class People:
             return None
         first = pid not in self._timed
         self._timed.add(pid)
-        return Known(user, command[:LONGEST_COMMAND], None if first else cpu, memory)
+        return KnownProcess(user, command[:LONGEST_COMMAND], None if first else cpu, memory)
 
     def _forget_others(self, pids: set[int]) -> None:
         self._timed &= pids
@@ -89,14 +90,17 @@ class People:
             del self._here[pid]
 
 
-def is_used(card: Card) -> bool:
-    """Whether somebody is on a card, or may be."""
+def is_used(card: SampledCard) -> bool:
+    """Whether a process is on the card, or may be."""
     on_card = _on_card(card)
     return isinstance(on_card, Unknown) or bool(on_card)
 
 
 def _on_card(card: Answerer) -> dict[int, tuple[list[str], int | None]] | Unknown:
-    """The kinds of work and the memory in MiB of each process; a process of two kinds is one with its larger memory."""
+    """The kinds and the memory in MiB of each process.
+
+    One of two kinds is merged, with the larger memory.
+    """
     found: dict[int, tuple[list[str], int | None]] = {}
     failures = []
     for kind, function in PROCESS_CALLS.items():

@@ -1,4 +1,4 @@
-"""When each class of figures is due, so that the driver is held as little as can be."""
+"""When each class of figures is due, so that the driver is occupied as little as possible."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Final
 FAST, SLOW, PROCESSES, PCIE, HOST = "fast", "slow", "processes", "pcie", "host"
 HOST_PROCESSES: Final = "host_processes"
 CLASSES: Final = (FAST, SLOW, PROCESSES, PCIE, HOST, HOST_PROCESSES)
-"""What can be looked at."""
+"""The classes of figures."""
 EVENTS, WATCH, BEAT = "events", "watch", "beat"
 ALWAYS: Final = (EVENTS, WATCH, BEAT)
 PERIODS: Final = {SLOW: 5.0, PROCESSES: 2.0, PCIE: 4.0, HOST_PROCESSES: 5.0, EVENTS: 1.0, WATCH: 5.0, BEAT: 2.0}
-"""Seconds between two times; that of PCIe is for all cards, which take turns."""
+"""Seconds between two samples; that of PCIe is for all cards, which take turns."""
 LEAST_RATE, MOST_RATE, USUAL_RATE = 0.2, 10.0, 1.0
 HOST_OFTENEST, HOST_SELDOMEST = 0.25, 5.0
 
 
 class Schedule:
-    """What is due, and when the next is. Times are of a monotonic clock, in seconds."""
+    """What is due now, and when the next is. Times are of a monotonic clock, in seconds."""
 
     def __init__(self, now: float, classes: Iterable[str] = CLASSES, rate: float = USUAL_RATE) -> None:
         self.rate = USUAL_RATE
@@ -29,25 +29,31 @@ class Schedule:
         self.want(classes, now)
 
     def want(self, classes: Iterable[str], now: float) -> None:
-        """Ask for these classes from now on, and no others; a new one is due at once, an unknown one passed over."""
+        """Sample exactly these classes from now on. A new one is due at once.
+
+        Unknown ones are ignored.
+        """
         self.wanted = frozenset(classes) & frozenset(CLASSES)
-        # The first beat tells of the time before it, so it is not due at once.
+        # A beat reports on the time before it, so the first one is not due at once.
         first = {BEAT: now + PERIODS[BEAT]}
         names = filter(self._is_on, (*CLASSES, *ALWAYS))
         self._due = {name: self._due.get(name, first.get(name, now)) for name in names}
 
     def set_rate(self, rate: float, now: float) -> None:
-        """Ask for the fast figures so many times a second, within bounds; a higher rate holds at once."""
+        """Set how often per second the fast figures are due, within bounds.
+
+        A higher rate takes effect at once.
+        """
         self.rate = min(MOST_RATE, max(LEAST_RATE, rate))
         for name in {FAST, HOST} & self._due.keys():
             self._due[name] = min(self._due[name], now + self.period(name))
 
     def again(self, now: float) -> None:
-        """Everything is due at once: the cards are others now."""
+        """Make everything due at once: the cards have changed."""
         self._due |= dict.fromkeys(self.wanted, now)
 
     def due(self, now: float) -> list[str]:
-        """What is due, each only once however late this is asked."""
+        """The classes that are due, each only once however late this is called."""
         names = [name for name, time in self._due.items() if time <= now]
         for name in names:
             step = self.period(name)
@@ -56,7 +62,7 @@ class Schedule:
         return names
 
     def period(self, name: str) -> float:
-        """Seconds between two times of a class."""
+        """The seconds between two samples of a class."""
         if name == FAST:
             return 1 / self.rate
         if name == HOST:

@@ -1,6 +1,6 @@
-"""Machines that are not there: for demonstrations, for tests, and to look again at what was recorded.
+"""Simulated machines: for demonstrations, for tests, and for replaying recordings.
 
-They stand in for the driver's library, so that everything above it is the real thing.
+They replace the driver's library, so that everything above it is the real code.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ from pathlib import Path
 
 from gpu_studio.hardware.simulated.profiles import Profile, profile
 from gpu_studio.hardware.source import SIMULATE as VARIABLE
-from gpu_studio.hardware.source import SIMULATED_SINCE, Source, is_recording
+from gpu_studio.hardware.source import SIMULATED_SINCE, MachineSource, is_recording
 
 __all__ = ["VARIABLE", "Profile", "checked", "install", "profile"]
 
 
 def checked(name: str) -> str:
-    """What `$GPU_STUDIO_SIMULATE` has to be for a machine or recording. Raises SimulationError for what is neither."""
+    """The machine or recording that `$GPU_STUDIO_SIMULATE` names.
+
+    Raises SimulationError if it is neither.
+    """
     if is_recording(name):
         from gpu_studio.hardware.simulated.recording import recorded
 
@@ -28,14 +31,17 @@ def checked(name: str) -> str:
 
 
 def _began() -> float | None:
-    """When the programs on the cards began, if several processes are to see one machine."""
+    """When the programs on the cards began, if several processes are to see the same machine."""
     with suppress(KeyError, ValueError):
         return float(os.environ[SIMULATED_SINCE])
     return None
 
 
-def install(name: str) -> Source:
-    """Put the simulated machine `name` in the driver's place, in this process. Raises SimulationError."""
+def install(name: str) -> MachineSource:
+    """Replace the driver in this process by the simulated machine `name`.
+
+    Raises SimulationError.
+    """
     from gpu_studio.hardware import nvml
     from gpu_studio.hardware.simulated.library import SimulatedLibrary
     from gpu_studio.hardware.simulated.programs import known
@@ -43,4 +49,4 @@ def install(name: str) -> Source:
     machine = profile(name)
     library = SimulatedLibrary(machine, began=_began())
     nvml.use_library(library)
-    return Source(library.pci_cards, known, simulated=name)
+    return MachineSource(library.pci_cards, known, simulated=name)

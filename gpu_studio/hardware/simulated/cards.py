@@ -1,28 +1,88 @@
-"""The functions of the simulated library that are asked of a card, by their C names."""
+"""Simulated cards: how their figures change over time, and NVML's functions on them, by C name."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
-from gpu_studio.hardware.simulated.behaviour import Moment, is_idle, moment
+from gpu_studio.common.figures import MIB
 from gpu_studio.hardware.simulated.handles import InstanceOf, Where, set_handle
+from gpu_studio.hardware.simulated.link_functions import LINK_FUNCTIONS
 from gpu_studio.hardware.simulated.profiles import SimulatedCard
 from gpu_studio.hardware.simulated.programs import pid_on
-from gpu_studio.hardware.simulated.ways import WAY_FUNCTIONS
+
+WARM_UP = 8.0
+"""Seconds in which a training takes its memory."""
+PAUSE = 45.0
+"""Seconds between two breaks for validation, which take a tenth of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CardMoment:
+    """A card at a moment: shares from 0 to 1, the rest in the units of `SimulatedCard`; energy in J, MiB a second."""
+
+    utilisation: float
+    bus: float
+    used: int
+    power: float
+    temperature: int
+    clock: int
+    energy: float
+    pcie: float
+
+
+def moment(card: SimulatedCard, place: int, seconds: float) -> CardMoment:
+    """The figures of card number `place` after so many seconds. Every fourth card is idle."""
+    load = _load(place, seconds) * card.busy
+    memory = _share_of_memory(place, seconds) * card.busy
+    return CardMoment(
+        utilisation=load,
+        bus=0.62 * load,
+        used=int(memory * (card.total - card.reserved)),
+        power=card.idle_power + (card.power - card.idle_power) * 0.92 * load,
+        temperature=round(32 + (card.slowdown - 40) * (0.15 + 0.75 * load) * min(1.0, 0.3 + seconds / 60)),
+        clock=round(card.clock * (0.12 if load < 0.05 else 0.9 + 0.1 * load)),
+        energy=(card.idle_power + 0.6 * card.power) * seconds,
+        pcie=11_000.0 * load / (8 if card.nvlinks else 1),
+    )
+
+
+def is_idle(place: int) -> bool:
+    """Whether nothing runs on the card with this index."""
+    return place % 4 == 3
+
+
+def _load(place: int, seconds: float) -> float:
+    if is_idle(place):
+        return 0.0
+    if (seconds + 11 * place) % PAUSE > 0.9 * PAUSE:
+        return 0.12
+    wave = math.sin(seconds / 3.1 + place) + 0.5 * math.sin(seconds / 0.9 + 2.3 * place)
+    return min(1.0, (0.9 + 0.04 * wave) * min(1.0, 0.2 + seconds / WARM_UP))
+
+
+def _share_of_memory(place: int, seconds: float) -> float:
+    if is_idle(place):
+        return 0.0
+    target = (0.64, 0.81, 0.42)[place % 3]
+    return target * (0.4 + 0.6 * min(1.0, seconds / WARM_UP))
+
 
 # ruff: noqa: SLF001 - a byref has no other way to its target than `_obj`
-MIB = 1024 * 1024
 NOT_SUPPORTED, NOT_FOUND, TOO_SMALL = 3, 6, 7
 EVENTS = 0x1 | 0x2 | 0x8
 PCIE_WIDTH = 16
 
 CardFunction = Callable[..., int | None]
-"""Takes the card, where it is, the seconds since the start, and what follows the handle; gives an error or None."""
+"""Receives the card, its index, the seconds since start and the further arguments.
+
+Returns an error or None."""
 
 
-def _number(value: Callable[[SimulatedCard, Moment], float | None]) -> CardFunction:
-    """A function whose last argument takes one number; None is not supported."""
+def _number(value: Callable[[SimulatedCard, CardMoment], float | None]) -> CardFunction:
+    """A function whose last argument receives one number; None is not supported."""
 
     def answer(card: SimulatedCard, where: Where, seconds: float, *arguments: Any) -> int | None:
         if isinstance(where, InstanceOf):
@@ -50,7 +110,7 @@ def _name(card: SimulatedCard, where: Where) -> bytes:
 def _uuid(card: SimulatedCard, where: Where) -> bytes:
     if not isinstance(where, InstanceOf):
         return card.uuid.encode()
-    # As unlike as those of real instances, and never that of another card's.
+    # As different as those of real instances, and never equal to another card's.
     _, first, _, *rest = card.uuid.split("-")
     return "-".join(("MIG", first, f"{where.instance + 1:04x}", *rest)).encode()
 
@@ -72,15 +132,15 @@ def _sizes(card: SimulatedCard, where: Where, seconds: float) -> tuple[int, int,
 
 def _memory(card: SimulatedCard, where: Where, seconds: float, memory: Any) -> None:
     total, used, reserved = _sizes(card, where, seconds)
-    told = memory._obj
-    told.total, told.used, told.free = total * MIB, (used + reserved) * MIB, (total - used - reserved) * MIB
+    reported = memory._obj
+    reported.total, reported.used, reported.free = total * MIB, (used + reserved) * MIB, (total - used - reserved) * MIB
 
 
 def _memory_2(card: SimulatedCard, where: Where, seconds: float, memory: Any) -> None:
     total, used, reserved = _sizes(card, where, seconds)
-    told = memory._obj
-    told.total, told.used, told.reserved = total * MIB, used * MIB, reserved * MIB
-    told.free = (total - used - reserved) * MIB
+    reported = memory._obj
+    reported.total, reported.used, reported.reserved = total * MIB, used * MIB, reserved * MIB
+    reported.free = (total - used - reserved) * MIB
 
 
 def _rates(card: SimulatedCard, where: Where, seconds: float, rates: Any) -> int | None:
@@ -115,7 +175,7 @@ def _most_clock(card: SimulatedCard, _where: Where, _seconds: float, kind: Any, 
 
 
 def _mig_mode(card: SimulatedCard, _where: Where, _seconds: float, current: Any, pending: Any) -> int | None:
-    if not card.nvlinks:  # of the simulated cards, those of a data centre can be split
+    if not card.nvlinks:  # among the simulated cards, data centre cards can be split
         return NOT_SUPPORTED
     current._obj.value = pending._obj.value = int(bool(card.mig))
     return None
@@ -143,7 +203,7 @@ def _processes(card: SimulatedCard, where: Where, seconds: float, count: Any, en
 
 
 def _there(card: SimulatedCard, where: Where, seconds: float) -> list[tuple[int, int]]:
-    """The processes on a card or an instance of one, with the MiB that they hold."""
+    """The processes on a card or instance, with the MiB that they hold."""
     if isinstance(where, InstanceOf):
         return [(pid_on(where.place, where.instance), _sizes(card, where, seconds)[1])]
     if card.mig:
@@ -155,7 +215,7 @@ def _no_processes(_card: SimulatedCard, _where: Where, _seconds: float, count: A
     count._obj.value = 0
 
 
-def _throttle(card: SimulatedCard, now: Moment) -> int:
+def _throttle(card: SimulatedCard, now: CardMoment) -> int:
     idle = 0x1 if now.utilisation < 0.05 else 0
     return idle or (0x4 if now.power > 0.86 * card.power else 0)
 
@@ -194,5 +254,5 @@ CARD_FUNCTIONS: Final[dict[str, CardFunction]] = {
     "nvmlDeviceGetComputeRunningProcesses_v3": _processes,
     "nvmlDeviceGetGraphicsRunningProcesses_v3": _no_processes,
     "nvmlDeviceGetSupportedEventTypes": _number(lambda _card, _now: EVENTS),
-    **WAY_FUNCTIONS,
+    **LINK_FUNCTIONS,
 }

@@ -1,7 +1,8 @@
 """The NVIDIA driver's library in pure Python, with simulated cards.
 
-pynvml calls the functions of a library object by their C names, with `byref`s whose target is `argument._obj`. So an
-object with those functions stands in for the library, and all that is asked of it goes the way of real questions.
+pynvml calls the functions of a library object by their C names, with `byref`s whose target is
+`argument._obj`. So an object with those functions replaces the library, and every query takes the
+real path.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ XID = 0x8
 
 
 class SimulatedLibrary:
-    """The library. What is put into `errors` fails from then on: a C function's name alone, or with a card's place.
+    """The library. Functions in `errors` fail: a C function's name alone, or with a card's index.
 
-    `away` holds the places of cards that the machine does not have just now, `may_sleep` of those that fall asleep
-    when nobody has them open; `xids` what has befallen cards and was not asked for yet; `calls` counts the calls;
-    `running` how often it was started and not stopped.
+    `away` holds the indices of cards that are absent just now, `may_sleep` of those that sleep when
+    no process has them open; `xids` are events that were not collected yet; `calls` counts the
+    calls; `running` how often it was started and not stopped.
     """
 
     def __init__(

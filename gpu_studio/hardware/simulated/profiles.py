@@ -1,4 +1,4 @@
-"""The machines that can be simulated."""
+"""The machines that can be simulated, with their cards."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ MOST_CARDS = 64
 
 @dataclass(frozen=True, slots=True)
 class SimulatedCard:
-    """One card. Memory in MiB, powers in W, clocks in MHz, temperatures in °C; `capability` is CUDA's, 9.0 as (9, 0).
+    """One card. Memory in MiB, power in W, clocks in MHz, temperatures in °C.
 
-    `errors` holds the NVML error code of each C function that fails for this card. `peers` (for each place in its
-    machine NVML's nvmlGpuP2PStatus_t), `uuid` and `bus_id` are empty until the card has a place in a machine.
+    `capability` is (9, 0) for 9.0. `errors` has the NVML error code of each C function that fails
+    for this card. `peers` (for each card of the machine NVML's nvmlGpuP2PStatus_t), `uuid` and
+    `bus_id` are empty until the card is part of a machine.
     """
 
     name: bytes
@@ -47,8 +48,8 @@ class SimulatedCard:
     bus_id: str = ""
 
     def at(self, place: int) -> SimulatedCard:
-        """The card in place number `place` of its machine."""
-        # Counted up from a number that no real card has, so that nobody takes one for the other.
+        """The card as number `place` of its machine."""
+        # Counted from a number that no real card has, so that the two cannot be confused.
         uuid = f"GPU-51b71a7e-0000-4000-8000-{place:012x}"
         return replace(self, uuid=uuid, bus_id=f"00000000:{0x10 + 8 * place:02X}:00.0")
 
@@ -96,7 +97,10 @@ NAMES: Final = (*KINDS, BROKEN_MIX)
 
 
 def profile(name: str) -> Profile:
-    """The machine called `name`: a card, `H100`, or several, `8xH100`, or `broken`. Raises SimulationError."""
+    """The machine called `name`: a card, `H100`, or several, `8xH100`, or `broken`.
+
+    Raises SimulationError if there is none.
+    """
     if name.lower() == BROKEN_MIX:
         return machine(BROKEN)
     found = re.fullmatch(r"(?:([0-9]{1,3})\s*[x×])?(.+)", name.strip(), re.IGNORECASE)
@@ -111,13 +115,13 @@ def profile(name: str) -> Profile:
 
 
 def machine(cards: Iterable[SimulatedCard]) -> Profile:
-    """A machine with these cards, each in its place."""
+    """A machine with these cards, in this order."""
     placed = [card.at(place) for place, card in enumerate(cards)]
     return Profile(tuple(replace(card, peers=tuple(_peer(card, other) for other in placed)) for card in placed))
 
 
 def _peer(one: SimulatedCard, other: SimulatedCard) -> int:
-    """Cards made for games, which have a fan, read no other's memory; those of two kinds cannot read each other's."""
+    """Gaming cards, which have a fan, cannot read each other's memory; nor can different cards."""
     if one.fan or other.fan:
         return CHIPSET_NOT_SUPPORTED
     return PEER_OK if one.architecture == other.architecture else GPU_NOT_SUPPORTED

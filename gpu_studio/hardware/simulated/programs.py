@@ -1,8 +1,8 @@
-"""The programs on simulated cards. No real process can have their numbers: nobody can end one by mistake."""
+"""Programs on simulated cards. Their process ids cannot be real: nobody can end one by mistake."""
 
 from __future__ import annotations
 
-from gpu_studio.hardware.source import Known
+from gpu_studio.hardware.source import KnownProcess
 
 FIRST_PID = 2**22 + 1
 """Linux counts processes to 2²² at most."""
@@ -15,13 +15,13 @@ _COMMANDS = (
 
 
 def pid_on(place: int, instance: int = 0) -> int:
-    """The process on the card in this place, or on an instance of it in MIG mode."""
+    """The process on the card with this index, or on its instance in MIG mode."""
     return FIRST_PID + place + _MOST_CARDS * instance
 
 
-def known(pid: int) -> Known | None:
-    """Who a simulated process belongs to and what it does; None for a number of no such process."""
+def known(pid: int) -> KnownProcess | None:
+    """The user and command of a simulated process; None for any other id."""
     if pid < FIRST_PID:
         return None
     user, command = _COMMANDS[(pid - FIRST_PID) % len(_COMMANDS)]
-    return Known(user, command, 96.0, 4_210)
+    return KnownProcess(user, command, 96.0, 4_210)

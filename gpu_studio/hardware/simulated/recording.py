@@ -1,4 +1,4 @@
-"""A machine recorded by `gpu-studio devices --record`, or a run's `hardware.jsonl`, shown again."""
+"""Replay a recording of `gpu-studio devices --record` or a run's `hardware.jsonl`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from typing import Any
 
 import msgspec
 
-from gpu_studio.hardware import samples
+from gpu_studio.contract import samples
+from gpu_studio.contract.samples import AnySample, Fast, SampleError
 from gpu_studio.hardware.accounting import lines_of
-from gpu_studio.hardware.samples import AnySample, Fast, SampleError
 from gpu_studio.hardware.words import SimulationError
 
 LONGEST_PAUSE = 10.0
-"""Seconds: a recording that was interrupted goes on after this long."""
+"""Seconds: longer pauses of a recording are shortened to this."""
 _LOOKED_AT = (samples.Fast, samples.Slow, samples.Pcie, samples.Processes, samples.Host)
 
 
 def recorded(path: Path) -> Iterator[AnySample]:
-    """The samples of a recording; a cut line is passed over. Raises SimulationError for what is no recording."""
+    """The samples of a recording, without a truncated line.
+
+    Raises SimulationError if it is none.
+    """
     found = False
     for line in lines_of(path, follow=True):
         try:
@@ -35,7 +38,7 @@ def recorded(path: Path) -> Iterator[AnySample]:
 
 
 def recorded_cards(path: Path) -> list[dict[str, Any]]:
-    """The cards at the start of a recording, in the words of `gpu_studio.plan.Card`. Raises SimulationError."""
+    """The cards at the start of a recording, as `gpu_studio.plan.Card`. Raises SimulationError."""
     cards: samples.Cards | None = None
     for sample in recorded(path):
         if isinstance(sample, samples.Cards):
@@ -46,9 +49,10 @@ def recorded_cards(path: Path) -> list[dict[str, Any]]:
 
 
 class Replay:
-    """Tells a recording again, at the pace at which it was made, from the start once it is over.
+    """Replays a recording at its original pace, and from the start again once it is over.
 
-    Every sample gets the time of now; only the classes in `wanted` are told. Raises SimulationError.
+    Every sample gets the current time; only the classes in `wanted` are sent. Raises
+    SimulationError.
     """
 
     def __init__(
@@ -64,7 +68,7 @@ class Replay:
         self._due = clock()
 
     def step(self) -> float:
-        """Tell what is due; seconds until the next is."""
+        """Send what is due; return the seconds until the next is."""
         while self._due <= self._clock():
             self._tell(self._next or self._rewound())
             self._next = next(self._samples, None)
@@ -81,7 +85,7 @@ class Replay:
 
     def _tell(self, sample: AnySample) -> None:
         now = msgspec.structs.replace(sample, time=time.time())
-        if isinstance(now, samples.Started):
+        if isinstance(now, samples.SamplerStarted):
             now = msgspec.structs.replace(now, simulated=self._path.name)
         if not isinstance(now, _LOOKED_AT) or now.__struct_config__.tag in self.wanted:
             self._emit(now)

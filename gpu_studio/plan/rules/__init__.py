@@ -1,1 +1,4 @@
-"""The rules that a plan must keep, a file for each of its parts. `gpu_studio.plan.validation` runs them all."""
+"""The rules that a plan must satisfy, a file for each part.
+
+`gpu_studio.plan.validation` runs them all.
+"""

@@ -1,9 +1,10 @@
-"""Rules of `[devices]`: names that exist, each once, and carves that fit."""
+"""Rules for `[devices]`: names exist and appear once, and carves fit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from gpu_studio.common.figures import whole_mib
 from gpu_studio.plan.logical import CPU, is_physical_name, physical_name, visible_cards
 from gpu_studio.plan.machine import Machine
 from gpu_studio.plan.problems import Problem, listed, shown
@@ -17,7 +18,7 @@ SHARED_POOL = "cuda_malloc_async"
 
 
 def visible_names(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
-    """Every name in `devices.visible` is a physical device's, of this machine, and stands there once."""
+    """Every name in `devices.visible` is a physical device of this machine and appears once."""
     named = [(f"devices.visible[{index}]", device) for index, device in enumerate(plan.devices.visible)]
     for field, device in named:
         yield from _physical_problems(field, device, machine)
@@ -34,7 +35,7 @@ def carved_names(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
 
 
 def lost_cards(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
-    """Every visible card answers: where one does not, CUDA may not start, or count the others otherwise."""
+    """Every visible card answers: otherwise CUDA may not start, or may number the others anew."""
     for card in visible_cards(plan.devices, machine) if machine else ():
         if card.lost:
             names = plan.devices.visible
@@ -45,7 +46,10 @@ def lost_cards(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
 
 
 def one_instance(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
-    """An instance of a card in MIG mode is visible alone: CUDA shows a process no other instance or card beside it."""
+    """An instance of a card in MIG mode is visible alone.
+
+    CUDA shows a process no other instance or card beside it.
+    """
     cards = visible_cards(plan.devices, machine) if machine else ()
     if len(cards) > 1 and any(card.instance for card in cards):
         titles = listed(card.title for card in cards)
@@ -54,7 +58,7 @@ def one_instance(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
 
 
 def slices(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
-    """Slices of a card have limits that fit the card together; slices of the CPU have none."""
+    """The slices of a card have limits that fit the card together; slices of the CPU have none."""
     for index, carve in enumerate(plan.devices.carve):
         field = f"devices.carve[{index}].slices_mib"
         yield from _number_of_slices(field, carve)
@@ -70,9 +74,10 @@ def growth(plan: Plan) -> Iterator[Problem]:
 
 
 def allocator(plan: Plan, environment: Mapping[str, str]) -> Iterator[Problem]:
-    """No card is carved where `environment` tells TensorFlow to take the memory of all slices from one pool.
+    """No card is carved if `environment` makes TensorFlow pool the memory of all slices.
 
-    Not among the rules of `validate`, because it is about the process that trains and not about the plan.
+    Not among the rules of `validate`, because it is about the training process and not about the
+    plan.
     """
     if environment.get(ALLOCATOR) == SHARED_POOL and any(carve.device != CPU for carve in plan.devices.carve):
         advice = "all slices of a card share one pool then, without limits: unset the variable, or leave out the carve"
@@ -80,7 +85,7 @@ def allocator(plan: Plan, environment: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def there_are(machine: Machine) -> str:
-    """The physical devices of a machine in a sentence."""
+    """The physical devices of a machine as a sentence."""
     if not machine.cards:
         why = f" ({machine.why_no_cards})" if machine.why_no_cards else ""
         return f"this machine has no card{why}, only {CPU}"
@@ -152,6 +157,6 @@ def _more_than_the_card(field: str, carve: Carve, machine: Machine | None) -> It
         return
     total = sum(carve.slices_mib)
     if total > card.usable_mib:
-        over = total - card.usable_mib
-        advice = f"{card.title} ({card.name}) has {card.usable_mib:,} MiB to give: take away at least {over:,} MiB"
-        yield Problem(field, f"{total:,} MiB in all", advice)
+        there, over = whole_mib(card.usable_mib), whole_mib(total - card.usable_mib)
+        advice = f"{card.title} ({card.name}) has {there} to give: take away at least {over}"
+        yield Problem(field, f"{whole_mib(total)} in all", advice)

@@ -1,18 +1,17 @@
-"""Rules of `[distribution]`: a strategy that runs, on logical devices that there are, with enough to do for each."""
+"""Rules for `[distribution]`: a strategy that runs, existing devices, and work for each of them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
-from gpu_studio.plan.logical import CPU, LogicalDevice, cpus, default_devices, gpus, is_logical_name, logical_devices
-from gpu_studio.plan.machine import Machine, title_of
+from gpu_studio.plan.gradients import halves_leave_one_out, nccl_refusals
+from gpu_studio.plan.logical import CPU, PlannedDevice, cpus, default_devices, gpus, is_logical_name, logical_devices
+from gpu_studio.plan.machine import Machine
 from gpu_studio.plan.problems import Problem, choose_one, listed, shown
 from gpu_studio.plan.rules.device_rules import there_are
-from gpu_studio.plan.values import ALL_REDUCES, RUNNABLE_STRATEGIES, STRATEGIES, Plan
-
-SPREADING = ("mirrored", "central_storage")
-"""Strategies with a replica on each device."""
+from gpu_studio.plan.strategies import BY_NAME, RUNNABLE_STRATEGIES, STRATEGIES, strategy_of
+from gpu_studio.plan.values import ALL_REDUCES, Plan
 
 
 def strategy(plan: Plan) -> Iterator[Problem]:
@@ -27,16 +26,12 @@ def strategy(plan: Plan) -> Iterator[Problem]:
 
 
 def devices_of_strategy(plan: Plan) -> Iterator[Problem]:
-    """`devices` and `parameter_device` are given only where the strategy has a use for them."""
-    chosen = plan.distribution
-    if chosen.strategy == "none" and chosen.devices:
-        advice = 'leave them out, or choose strategy = "one_device" to say where it runs'
-        yield Problem("distribution.devices", 'given with strategy "none"', advice)
-    if chosen.strategy == "one_device" and len(chosen.devices) > 1:
-        advice = 'name one device, or choose strategy = "mirrored"'
-        yield Problem("distribution.devices", f'{len(chosen.devices)} devices with strategy "one_device"', advice)
-    if chosen.parameter_device is not None and chosen.strategy != "central_storage":
-        advice = 'leave it out; only the strategy "central_storage" keeps its variables on a device of their own'
+    """`devices` and `parameter_device` are given only if the strategy uses them."""
+    chosen, strategy = plan.distribution, strategy_of(plan)
+    yield from strategy.problems(chosen)
+    if chosen.parameter_device is not None and not strategy.has_parameter_device:
+        able = listed(shown(each.name) for each in BY_NAME.values() if each.has_parameter_device)
+        advice = f"leave it out; only the strategy {able} keeps its variables on a device of their own"
         yield Problem("distribution.parameter_device", shown(chosen.parameter_device), advice)
 
 
@@ -53,11 +48,11 @@ def device_names(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
 
 
 def all_reduce(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
-    """The all-reduce is known; NCCL is asked only to join whole cards, and halves only of what has two."""
+    """The all-reduce is known. NCCL is used only for whole cards, halves only for an even count."""
     chosen = plan.distribution.all_reduce
     if chosen not in ALL_REDUCES:
         yield Problem("distribution.all_reduce", shown(chosen), choose_one(chosen, ALL_REDUCES))
-    if plan.distribution.strategy != "mirrored":
+    if not strategy_of(plan).sums_gradients:
         return
     if chosen == "nccl":
         yield from _nccl(plan, machine)
@@ -66,43 +61,37 @@ def all_reduce(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
 
 
 def _halves(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
-    """TensorFlow 2.21 sums two halves of `count // 2` replicas, and so leaves out the last of an odd number."""
     names, known = plan.distribution.devices, _certain(plan, machine)
     count = len(names or default_devices(known or ()))
-    if count > 1 and count % 2:
+    if halves_leave_one_out(count):
         advice = 'it sums two equal halves and would leave out the last replica: choose "auto", or use an even number'
         yield Problem("distribution.all_reduce", f'"hierarchical_copy" with {count} replicas', advice)
 
 
 def _nccl(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
-    holding = _holding_replicas(plan, machine)
-    advice = 'choose "auto", which takes what suits the devices'
-    if any(device.name.startswith("CPU") for device in holding):
-        yield Problem("distribution.all_reduce", '"nccl" on CPUs', f"NCCL joins NVIDIA cards only: {advice}")
-    shared = [card for card, count in Counter(device.physical for device in holding).items() if count > 1]
-    if any(card.startswith("GPU") for card in shared):
-        why = f"NCCL refuses two replicas on one card, here {listed(map(title_of, shared))}: {advice}"
-        yield Problem("distribution.all_reduce", '"nccl" with several slices of a card', why)
+    for where, why in nccl_refusals(_replica_devices(plan, machine)):
+        advice = f'{why}: choose "auto", which takes what suits the devices'
+        yield Problem("distribution.all_reduce", f'"nccl" {where}', advice)
 
 
 def enough_for_each(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
-    """A global batch has a sample for every replica."""
+    """A global batch has at least one sample for every replica."""
     training, chosen = plan.training, plan.distribution
-    if training.batch_scope != "global" or training.batch_size < 1 or chosen.strategy not in SPREADING:
+    if training.batch_scope != "global" or training.batch_size < 1 or not strategy_of(plan).replicates:
         return
-    count = len(chosen.devices or _holding_replicas(plan, machine))
+    count = len(chosen.devices or _replica_devices(plan, machine))
     if training.batch_size < count:
         advice = f'{count} replicas share a batch: give {count} or more, or set batch_scope = "replica"'
         yield Problem("training.batch_size", str(training.batch_size), advice)
 
 
-def _holding_replicas(plan: Plan, machine: Machine | None) -> tuple[LogicalDevice, ...]:
+def _replica_devices(plan: Plan, machine: Machine | None) -> tuple[PlannedDevice, ...]:
     """The logical devices that hold replicas, as far as that is certain without a machine."""
     known, names = _certain(plan, machine), plan.distribution.devices
     if known is not None:
         return tuple(device for device in known if device.name in (names or default_devices(known)))
     if names:
-        return tuple(LogicalDevice(name, name) for name in names)
+        return tuple(PlannedDevice(name, name) for name in names)
     return gpus(plan.devices, _carved_cards(plan))
 
 
@@ -110,8 +99,8 @@ def _carved_cards(plan: Plan) -> tuple[str, ...]:
     return tuple(carve.device for carve in plan.devices.carve if carve.device != CPU)
 
 
-def _certain(plan: Plan, machine: Machine | None) -> tuple[LogicalDevice, ...] | None:
-    """All logical devices; None if that needs a machine, because the plan does not say how many cards there are."""
+def _certain(plan: Plan, machine: Machine | None) -> tuple[PlannedDevice, ...] | None:
+    """All logical devices; None if the plan alone does not determine the number of cards."""
     if machine:
         return logical_devices(plan, machine)
     if not plan.devices.visible:
@@ -121,7 +110,7 @@ def _certain(plan: Plan, machine: Machine | None) -> tuple[LogicalDevice, ...] |
 
 
 def logical_problems(field: str, device: str, plan: Plan, machine: Machine | None) -> Iterator[Problem]:
-    """What is wrong with a logical device that `field` names: its form, or that TensorFlow will not see it."""
+    """Why the logical device in `field` is wrong: its form, or that TensorFlow will not see it."""
     if not is_logical_name(device):
         yield Problem(field, shown(device), 'write the name that TensorFlow gives a logical device, "GPU:0" or "CPU:0"')
         return
@@ -134,7 +123,7 @@ def logical_problems(field: str, device: str, plan: Plan, machine: Machine | Non
         yield Problem(field, shown(device), f"there is no such logical device: there {_are(logical)}{why}")
 
 
-def _are(logical: tuple[LogicalDevice, ...]) -> str:
+def _are(logical: tuple[PlannedDevice, ...]) -> str:
     """`are GPU:0 … GPU:3 and CPU:0`."""
     spans: list[str] = []
     for kind in ("GPU", "CPU"):

@@ -1,4 +1,4 @@
-"""Numbers of a part held against the table of their bounds."""
+"""Check the numbers of a part against the table of their bounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpu_studio.plan.problems import Problem
 
 
 def bounded(path: str, part: Any, limits: Iterable[Option]) -> Iterator[Problem]:
-    """The problems of the fields of `part` that `limits` names."""
+    """The problems of the fields of `part` that have `limits`."""
     for option in limits:
         problem = option.problem(f"{path}.{option.name}", getattr(part, option.name))
         if problem:

@@ -1,4 +1,4 @@
-"""Rules of `[distribution.placed]`: devices that there are, micro-batches with samples in them, splits that can be."""
+"""Rules for `[distribution.placed]`: existing devices, non-empty micro-batches, possible splits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from gpu_studio.plan.machine import Machine
 from gpu_studio.plan.problems import Problem, path_to, shown
 from gpu_studio.plan.rules.distribution_rules import logical_problems
 from gpu_studio.plan.rules.number_rules import bounded
-from gpu_studio.plan.values import Placed, Plan
+from gpu_studio.plan.strategies import PLACED, placement_of, strategy_of
+from gpu_studio.plan.values import Plan
 
 PART = "distribution.placed"
 LAYERS = f"{PART}.layers"
@@ -24,15 +25,15 @@ WHOLE_WEIGHT_OPTIONS = ("clipnorm",)
 
 
 def places(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
-    """The part stands only with its strategy, and each layer is on devices that TensorFlow will see, each named once.
+    """The part appears only with its strategy, and each layer is on devices that TensorFlow sees.
 
-    Whether the model has the layers is the trainer's to say.
+    Each device is named once. Whether the model has the layers is for the trainer to say.
     """
     part = plan.distribution.placed
     if part is None:
         return
-    if plan.distribution.strategy != "placed":
-        advice = 'leave [distribution.placed] out, or choose strategy = "placed"'
+    if not strategy_of(plan).places_layers:
+        advice = f'leave [distribution.placed] out, or choose strategy = "{PLACED.name}"'
         yield Problem(PART, f"given with strategy {shown(plan.distribution.strategy)}", advice)
     yield from bounded(PART, part, PLACED_LIMITS)
     for layer, devices in part.layers.items():
@@ -40,8 +41,8 @@ def places(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
 
 
 def micro_batches(plan: Plan) -> Iterator[Problem]:
-    """Every micro-batch has a sample."""
-    part, batch = _chosen(plan), plan.training.batch_size
+    """Every micro-batch has at least one sample."""
+    part, batch = placement_of(plan), plan.training.batch_size
     if part and 1 <= batch < part.micro_batches:
         most = f"a batch of {batch:,} samples has at most {batch:,} parts"
         advice = f"{most}: give {batch} or less, or a larger batch_size"
@@ -49,8 +50,8 @@ def micro_batches(plan: Plan) -> Iterator[Problem]:
 
 
 def whole_weights(plan: Plan) -> Iterator[Problem]:
-    """No layer is split under an optimizer that needs its weights whole."""
-    part = _chosen(plan)
+    """No layer is split if the optimizer needs its weights whole."""
+    part = placement_of(plan)
     split = [layer for layer, devices in part.layers.items() if len(devices) > 1] if part else []
     if not split:
         return
@@ -64,10 +65,6 @@ def whole_weights(plan: Plan) -> Iterator[Problem]:
             said = "given with layers split over devices"
             why = f"it looks at whole weights: {advice} write global_clipnorm"
             yield Problem(f"training.options.{option}", said, why)
-
-
-def _chosen(plan: Plan) -> Placed | None:
-    return plan.distribution.placed if plan.distribution.strategy == "placed" else None
 
 
 def _places_of_layer(field: str, devices: tuple[str, ...], plan: Plan, machine: Machine | None) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""Rules of `[model]` and `[data]`: one source each, options that it has, and a model that can learn these data."""
+"""Rules for `[model]` and `[data]`: one source each, valid options, a model that suits the data."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpu_studio.common.figures import MIB, size
 from gpu_studio.plan.catalogue import ARRAYS, COLOURS, DATA, IMAGES, MODELS, DataEntry, ModelEntry, data_entry
 from gpu_studio.plan.limits import DATA_LIMITS
-from gpu_studio.plan.machine import MIB, Machine
-from gpu_studio.plan.options import Entry
+from gpu_studio.plan.machine import Machine
+from gpu_studio.plan.options import BuiltIn
 from gpu_studio.plan.problems import Problem, Unnamed, choose_one, listed, shown
 from gpu_studio.plan.references import reference
 from gpu_studio.plan.rules.number_rules import bounded
@@ -19,7 +20,7 @@ FLOAT_BYTES = 4
 
 
 def model_source(plan: Plan) -> Iterator[Problem]:
-    """The model has one source, and options that this source has."""
+    """The model has one source, and options of this source."""
     model = plan.model
     sources = {"name": model.name, "file": model.file, "python": model.python}
     yield from _one_source("model", sources, f'name one of {listed(MODELS, "or")}, or give file = "model.keras"')
@@ -30,7 +31,7 @@ def model_source(plan: Plan) -> Iterator[Problem]:
 
 
 def data_source(plan: Plan) -> Iterator[Problem]:
-    """The data have one source, and options that this source has."""
+    """The data have one source, and options of this source."""
     data = plan.data
     sources = {"name": data.name, "file": data.file, "folder": data.folder, "python": data.python}
     advice = f'name one of {listed(DATA, "or")}, or give file = "data.npz" or folder = "images/"'
@@ -47,7 +48,7 @@ def data_source(plan: Plan) -> Iterator[Problem]:
 
 
 def fractions(plan: Plan) -> Iterator[Problem]:
-    """The shares for validation and test are shares."""
+    """The validation and test fractions are valid."""
     yield from bounded("data", plan.data, DATA_LIMITS)
 
 
@@ -68,7 +69,7 @@ def model_meets_data(plan: Plan) -> Iterator[Problem]:
 
 
 def width_of_heads(plan: Plan) -> Iterator[Problem]:
-    """A transformer's width is shared out evenly to its heads."""
+    """A transformer's width is a multiple of its number of heads."""
     entry = MODELS["transformer"]
     if plan.model.name != entry.name or entry.problems("", plan.model.options):
         return
@@ -79,20 +80,20 @@ def width_of_heads(plan: Plan) -> Iterator[Problem]:
 
 
 def synthetic_fits(plan: Plan, machine: Machine | None) -> Iterator[Problem]:
-    """Made-up data fit the machine's memory."""
+    """Synthetic data fit the machine's memory."""
     entry = DATA["synthetic"]
     options = plan.data.options
     if machine is None or not machine.memory_mib or plan.data.name != entry.name or entry.problems("", options):
         return
     values = entry.values(options)
-    mib = values["samples"] * math.prod(values["shape"]) * FLOAT_BYTES // MIB
-    if mib > machine.memory_mib:
-        advice = f"with this shape that is {mib:,} MiB, and this machine has {machine.memory_mib:,} MiB: take fewer"
+    needed, there = values["samples"] * math.prod(values["shape"]) * FLOAT_BYTES, machine.memory_mib * MIB
+    if needed > there:
+        advice = f"with this shape that is {size(needed)}, and this machine has {size(there)}: take fewer"
         yield Problem("data.options.samples", f"{values['samples']:,}", advice)
 
 
 def shape_of(data: DataEntry, options: Mapping[str, Any]) -> tuple[int, ...] | None:
-    """The shape of one sample of data of a known kind; None while its options are wrong."""
+    """The shape of one sample of data of a known kind; None if its options are wrong."""
     if data.shape is not None:
         return data.shape
     if data.problems("", options):
@@ -109,7 +110,10 @@ def _wrong_task(data: DataEntry) -> str:
 
 
 def _reads(model: ModelEntry, shape: tuple[int, ...]) -> bool:
-    """Whether the model can read samples of this shape that hold measured numbers, as all data of a known kind do."""
+    """Whether the model can read measured numbers of this shape.
+
+    All data of a known kind are measured numbers.
+    """
     if model.reads_tokens and len(shape) == 1:
         return False
     return (not model.ranks or len(shape) in model.ranks) and min(shape[:2]) >= model.smallest_side
@@ -123,7 +127,9 @@ def _one_source(part: str, sources: Mapping[str, str | None], advice: str) -> It
         yield Problem(part, f"given by {listed(given)}", "keep one of them and leave out the others")
 
 
-def _built_in(part: str, name: str | None, options: Mapping[str, Any], known: Mapping[str, Entry]) -> Iterator[Problem]:
+def _built_in(
+    part: str, name: str | None, options: Mapping[str, Any], known: Mapping[str, BuiltIn]
+) -> Iterator[Problem]:
     if name is None:
         if options:
             advice = f"leave them out, or give {part}.name"
@@ -145,7 +151,7 @@ def _folder(part: str, folder: str | None, what: str) -> Iterator[Problem]:
 
 
 def _python(part: str, function: str | None, example: str) -> Iterator[Problem]:
-    """Options go with it, whatever they are: only the function itself knows what it takes."""
+    """Any options are accepted: only the function knows what it takes."""
     if function is not None and reference(function) is None:
         advice = f'write the file and the name of a function in it, as "{example}"'
         yield _wrong(f"{part}.python", function, advice)

@@ -1,4 +1,4 @@
-"""Rules of how samples are kept aside."""
+"""Rules for splitting the data into training, validation and test samples."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def split_suits(plan: Plan) -> Iterator[Problem]:
 
 
 def groups_named(plan: Plan) -> Iterator[Problem]:
-    """The array with the groups has a name, and is of use."""
+    """The array with the groups has a name, and is used."""
     groups = plan.data.groups
     if groups is None:
         return

@@ -1,4 +1,4 @@
-"""Rules of `[training]`: numbers in range, names that Keras knows, and something to monitor that will be measured."""
+"""Rules for `[training]`: numbers in range, names that Keras knows, monitors that are measured."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gpu_studio.plan.options import Option
 from gpu_studio.plan.problems import Problem, choose_one, listed, shown
 from gpu_studio.plan.rules.number_rules import bounded
 from gpu_studio.plan.splitting import may_validate
-from gpu_studio.plan.values import Checkpoint, Named, Plan
+from gpu_studio.plan.values import CheckpointSettings, Named, Plan
 
 CLIPPING = ("clipnorm", "clipvalue", "global_clipnorm")
 MOST_LETTERS = 200
@@ -41,7 +41,10 @@ def numbers(plan: Plan) -> Iterator[Problem]:
 
 
 def optimizer(plan: Plan) -> Iterator[Problem]:
-    """The optimizer is one of Keras', its clipping positive and of one kind. Its other options are Keras' to check."""
+    """The optimizer is one of Keras', and its clipping positive and of one kind.
+
+    Keras checks its other options.
+    """
     training = plan.training
     if not keras_name(training.optimizer, OPTIMIZERS):
         yield Problem("training.optimizer", shown(training.optimizer), choose_one(training.optimizer, OPTIMIZERS))
@@ -58,7 +61,7 @@ def optimizer(plan: Plan) -> Iterator[Problem]:
 
 
 def schedule(plan: Plan) -> Iterator[Problem]:
-    """The schedule is known, and counts either epochs or steps."""
+    """The schedule is known, and counts in either epochs or steps."""
     chosen = plan.training.schedule
     if chosen is None:
         return
@@ -80,7 +83,7 @@ def loss_and_metrics(plan: Plan) -> Iterator[Problem]:
 
 
 def fit_the_data(plan: Plan) -> Iterator[Problem]:
-    """The loss and the metrics are made for what the data are known to hold: classes, or numbers."""
+    """The loss and the metrics suit the known targets of the data: classes, or numbers."""
     data = data_entry(plan.data)
     if data is None:
         return
@@ -91,7 +94,7 @@ def fit_the_data(plan: Plan) -> Iterator[Problem]:
 
 
 def metrics_once(plan: Plan) -> Iterator[Problem]:
-    """Each metric stands there once, also one that `auto` stands for."""
+    """Each metric appears once, counting the one that `auto` stands for."""
     seen: set[str] = set()
     for index, metric in enumerate(plan.training.metrics):
         names = _results(metric, plan)
@@ -101,19 +104,19 @@ def metrics_once(plan: Plan) -> Iterator[Problem]:
 
 
 def monitors(plan: Plan) -> Iterator[Problem]:
-    """What early stopping and the best checkpoint watch will be measured.
+    """Early stopping and the best checkpoint monitor values that are measured.
 
-    The checkpoint's own default is let through without a validation split: the training loss stands in for it.
+    The checkpoint's default is accepted without a validation split: the training loss replaces it.
     """
     training = plan.training
     if training.early_stopping:
         yield from _monitor("training.early_stopping.monitor", training.early_stopping.monitor, plan)
-    if training.checkpoint.monitor != Checkpoint().monitor:
+    if training.checkpoint.monitor != CheckpointSettings().monitor:
         yield from _monitor("training.checkpoint.monitor", training.checkpoint.monitor, plan)
 
 
 def measured(plan: Plan) -> tuple[str, ...]:
-    """The names that an epoch of this plan measures and a plan can monitor."""
+    """The names that each epoch of this plan measures and a plan can monitor."""
     names = ["loss"]
     for metric in plan.training.metrics:
         names += _results(metric, plan)
@@ -122,7 +125,7 @@ def measured(plan: Plan) -> tuple[str, ...]:
 
 
 def _results(metric: Named, plan: Plan) -> list[str]:
-    """What a metric is called in the results; for `auto` with data of one's own there are several candidates."""
+    """A metric's names in the results; `auto` has several candidates with the user's own data."""
     if metric.name != "auto":
         return [result_name(metric.name)]
     data = data_entry(plan.data)

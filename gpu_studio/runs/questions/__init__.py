@@ -1,1 +1,1 @@
-"""Short questions to TensorFlow, answered by a trainer process of their own and kept."""
+"""Short questions to TensorFlow, answered by a trainer process and cached."""

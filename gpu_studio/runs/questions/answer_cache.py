@@ -1,4 +1,4 @@
-"""Answers of TensorFlow's, kept by the content of all that they depend on: change it, and the answer is not found."""
+"""Cached answers of TensorFlow, keyed by everything they depend on: any change is a cache miss."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from gpu_studio import __version__
-from gpu_studio.runs.files import make_private_directory, read_json, write_private
+from gpu_studio.contract.files import make_private_directory, read_json, write_private
 
 FORMAT = 1
 _LARGEST = 64 * 1024 * 1024
@@ -28,12 +28,12 @@ LIBRARIES = Path("/etc/ld.so.cache")
 
 
 def folder() -> Path:
-    """Where the answers are kept."""
+    """The cache's folder."""
     return Path(user_cache_path("gpu-studio")) / "answers"
 
 
 def content(question: str, command: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
-    """All that the answer depends on: who is asked, what is installed, the variables, the driver and the cards."""
+    """All that the answer depends on: command, installed packages, variables, driver and cards."""
     return {
         "format": FORMAT,
         "gpu_studio": __version__,
@@ -48,12 +48,12 @@ def content(question: str, command: Sequence[str], environment: Mapping[str, str
 
 
 def look_up(key: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The answer that was kept for this content; None if there is none, or none that can be read."""
+    """The cached answer for this content; None if there is none, or none that can be read."""
     try:
         kept = read_json(_file(key), json.loads, _LARGEST)
     except OSError:
         return None
-    # The content is kept beside the answer, so that two contents of one name are told apart.
+    # The content is stored with the answer, so that two contents of one name are distinguished.
     if not isinstance(kept, dict) or kept.get("content") != json.loads(json.dumps(key)):
         return None
     answer = kept.get("answer")
@@ -61,7 +61,10 @@ def look_up(key: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def keep(key: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-    """Keep an answer, and forget the oldest of too many. One that cannot be kept is asked for again: no error."""
+    """Cache an answer, and drop the oldest of too many.
+
+    A failure is ignored: it will be asked again.
+    """
     try:
         make_private_directory(folder())
         write_private(_file(key), json.dumps({"content": key, "answer": answer}).encode())
@@ -95,7 +98,7 @@ def _text(path: Path) -> str:
 
 
 def _listed(folder: Path) -> list[str]:
-    """The cards and device files in a folder, with who may open them."""
+    """The cards and device files in a folder, with their permissions."""
     try:
         entries = sorted(folder.iterdir())
     except OSError:

@@ -1,4 +1,4 @@
-"""Ask TensorFlow a short question, in a trainer process that ends after it: no other process may hold TensorFlow."""
+"""Ask TensorFlow a short question, in a trainer process: no other process may load TensorFlow."""
 
 from __future__ import annotations
 
@@ -16,10 +16,71 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_studio.interrupts import Interrupts, held_interrupts
+from gpu_studio.common.interrupts import Interrupts, held_interrupts
 from gpu_studio.runs.launch import trainer_command, trainer_environment
 from gpu_studio.runs.questions import answer_cache
-from gpu_studio.runs.questions.answering import Answering
+
+MOST_CHATTER = 65536
+LAST_WORDS = 4000
+
+
+class Answering:
+    """Collects the process's output, in any pieces. `answer` is None until complete.
+
+    Then `ended` is set.
+    """
+
+    def __init__(self, progress: Callable[[str], None]) -> None:
+        self.answer: dict[str, Any] | None = None
+        self.lasting = False
+        self.ended = False
+        self.code: int | None = None
+        self._progress = progress
+        self._error = ""
+        self._cut = b""
+        self._chatter = b""
+
+    def take_answer(self, data: bytes) -> None:
+        """Process more of the answer's descriptor; empty means its end."""
+        if not data:
+            self.ended = True
+        *lines, self._cut = (self._cut + data).split(b"\n")
+        for line in lines:
+            # Anything after the answer, or the refusal, is ignored.
+            if self.answer is None and not self._error:
+                self._take_line(line)
+
+    def take_chatter(self, data: bytes) -> None:
+        """Process more of its stderr, of which the end is kept."""
+        self._chatter = (self._chatter + data)[-MOST_CHATTER:]
+
+    def last_words(self) -> str:
+        """The end of its stderr."""
+        return self._chatter.decode("utf-8", "replace")[-LAST_WORDS:].strip()
+
+    def why_not(self) -> str:
+        """Why there is no answer, in a sentence."""
+        if self._error:
+            return self._error
+        if self.code is not None and self.code < 0:
+            return f"TensorFlow crashed ({signal.strsignal(-self.code) or f'signal {-self.code}'})"
+        last = self.last_words().splitlines()[-1:]
+        return f"TensorFlow's process ended without an answer ({last[0][:300] if last else f'exit code {self.code}'})"
+
+    def _take_line(self, line: bytes) -> None:
+        try:
+            reported = json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(reported, dict):
+            return
+        if "progress" in reported:
+            self._progress(str(reported["progress"]))
+        elif isinstance(reported.get("answer"), dict):
+            self.answer, self.lasting, self.ended = reported["answer"], reported.get("lasting") is True, True
+        elif "error" in reported:
+            self._error, self.ended = str(reported["error"]), True
+
 
 TRAINER, ASKER = "gpu_studio.trainer", "gpu_studio.trainer.ask"
 LOOK_EVERY = 0.1
@@ -37,12 +98,12 @@ class AskError(Exception):
 
 
 class AskCancelledError(AskError):
-    """The asking was cancelled by whoever asked."""
+    """The caller cancelled the question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What TensorFlow answered, as JSON has it, and whether it is one that was kept from before."""
+    """TensorFlow's answer, as JSON values, and whether it comes from the cache."""
 
     value: dict[str, Any]
     kept: bool = False
@@ -59,24 +120,25 @@ def ask(
     progress: Callable[[str], None] | None = None,
     cancel: threading.Event | None = None,
 ) -> Answer:
-    """Ask `question` (`devices`, `data`, `model`) and wait for the answer, at most `timeout` seconds.
+    """Ask `question` (`devices`, `data`, `model`) and wait at most `timeout` seconds.
 
-    `about` is what the question is about, as JSON has it. An answer that holds until that, the machine or the
-    installation changes is kept, and given again unless `fresh`. `progress` is called in this thread with what is being
-    waited for; set `cancel` from another to give up. `environment` is added to this process's own. `command` is the
-    command line to which the question is appended, by default that of the trainer.
+    `about` is the subject of the question, as JSON values. An answer is cached until that, the
+    machine or the installation changes, and reused unless `fresh`. `progress` is called in this
+    thread with what is being waited for; set `cancel` from another to give up. `environment` is
+    added to this process's own. `command` is the command line to which the question is appended, by
+    default that of the trainer.
 
-    Raises AskError if there is no answer, and AskCancelledError; no process is left behind. So it is with Ctrl+C, which
-    raises KeyboardInterrupt here once the process is gone.
+    Raises AskError if there is no answer, and AskCancelledError; no process is left behind. Neither
+    is one after Ctrl+C, which raises KeyboardInterrupt here once the process is gone.
     """
     asker, added = list(command or ask_command()), dict(environment or {})
-    # Another Python than this has packages that are not known here, so its answers are never kept.
+    # The packages of another Python are not known here, so its answers are never cached.
     key = _content(question, asker, added, about) if asker[0] == sys.executable else None
     if key and not fresh and (known := answer_cache.look_up(key)):
         return Answer(known, kept=True)
     with _written(about) as descriptors, held_interrupts() as interrupts:
-        told = [word for number in descriptors for word in ("--about", str(number))]
-        asked = _Asked([*asker, question, *told], added, descriptors)
+        reported = [word for number in descriptors for word in ("--about", str(number))]
+        asked = _Asked([*asker, question, *reported], added, descriptors)
         answering = _converse(asked, timeout, progress or _nobody, _Breaks(cancel, interrupts))
     if answering.answer is None:
         raise AskError(answering.why_not(), answering.last_words())
@@ -86,15 +148,16 @@ def ask(
 
 
 def kept(question: str, about: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
-    """The answer that was kept of an earlier `ask`, if it still holds; None without one. Starts no process."""
+    """The cached answer of an earlier `ask`, if it is still valid; else None. Starts no process."""
     asker = ask_command()
     return answer_cache.look_up(_content(question, asker, {}, about)) if asker[0] == sys.executable else None
 
 
 def ask_command() -> list[str]:
-    """The command line of the trainer's that answers questions, but for the question.
+    """The command line of the trainer that answers questions, without the question.
 
-    Where `$GPU_STUDIO_TRAINER` names a trainer, its Python is asked, because its TensorFlow is what will train.
+    If `$GPU_STUDIO_TRAINER` names a trainer, its Python is asked, because its TensorFlow will
+    train.
     """
     trainer = trainer_command()
     if trainer[-1] == TRAINER:
@@ -113,7 +176,7 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Breaks:
-    """What breaks the asking off: whoever asked, or Ctrl+C."""
+    """What interrupts the question: the caller, or Ctrl+C."""
 
     cancel: threading.Event | None
     interrupts: Interrupts | None
@@ -135,7 +198,7 @@ def _content(
 
 @contextmanager
 def _written(about: Mapping[str, Any] | None) -> Iterator[tuple[int, ...]]:
-    """The descriptor of a file without a name that holds `about`: nothing to fill up, nothing to be left behind."""
+    """The descriptor of an unnamed file that holds `about`: it cannot fill up or be left behind."""
     if about is None:
         yield ()
         return
@@ -166,7 +229,7 @@ def _converse(asked: _Asked, timeout: float, progress: Callable[[str], None], br
     except TimeoutError as error:
         raise AskError(f"TensorFlow did not answer within {timeout:g} s", answering.last_words()) from error
     except subprocess.TimeoutExpired:
-        # It has answered, and only does not end: that is all the same.
+        # It has answered and merely does not end, which does not matter.
         return answering
     finally:
         os.close(reading)
@@ -189,7 +252,7 @@ def _start(asked: _Asked, writing: int) -> subprocess.Popen[bytes]:
 def _listen(
     process: subprocess.Popen[bytes], reading: int, answering: Answering, deadline: float, breaks: _Breaks
 ) -> None:
-    """Read both the answer and stderr until the answer has been given or its descriptor is closed."""
+    """Read both the answer and stderr until the answer is complete or its descriptor is closed."""
     with selectors.DefaultSelector() as selector:
         selector.register(reading, selectors.EVENT_READ, answering.take_answer)
         if process.stderr is not None:
@@ -206,7 +269,7 @@ def _listen(
 
 
 def _rest(process: subprocess.Popen[bytes]) -> bytes:
-    """What is still to be read of stderr, without waiting for those that may have inherited it."""
+    """The rest of stderr, without waiting for processes that may have inherited it."""
     if process.stderr is None:
         return b""
     os.set_blocking(process.stderr.fileno(), False)

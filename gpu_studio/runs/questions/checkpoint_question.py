@@ -1,7 +1,8 @@
-"""What is asked about a checkpoint: how good it is, and its model as a `.keras` file.
+"""Questions about a checkpoint: evaluate it, or save its model as a `.keras` file.
 
-Each is answered by a short-lived trainer process, while the run itself may go on. As long as any run beside it trains,
-an evaluation keeps to the host's CPU, so that it takes no card's memory from a run, and lets the run go first.
+Each is answered by a short-lived trainer process, even while the run goes on. While any run is
+training, an evaluation uses only the host's CPU at low priority, so that it takes no card memory
+from a run.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio import plan as plans
+from gpu_studio.contract.checkpoints import WEIGHTS_FILE, SavedCheckpoint, checkpoints
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import Model
 from gpu_studio.runs.catalogue import directories
-from gpu_studio.runs.checkpoints import WEIGHTS_FILE, SavedCheckpoint, checkpoints
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import Model
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.questions.ask import ask
 from gpu_studio.runs.questions.own_code import files_of_code, refuse_unless_allowed
@@ -38,7 +39,7 @@ class CheckpointError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class AskOptions:
     """How to ask: `command` is asked instead of the trainer's; `progress` hears what is waited for; `cancel` ends it.
 
     `progress` is called in the thread that asks.
@@ -50,7 +51,7 @@ class Asking:
 
 
 def chosen(run: RunDirectory, name: str = LATEST) -> SavedCheckpoint:
-    """The complete checkpoint of `run`, live or ended, that `name` means: `latest`, `best`, or what it is called.
+    """The complete checkpoint of `run`, live or ended, for `name`: `latest`, `best`, or its name.
 
     Raises CheckpointError.
     """
@@ -63,11 +64,11 @@ def chosen(run: RunDirectory, name: str = LATEST) -> SavedCheckpoint:
         raise CheckpointError(str(error)) from error
 
 
-def evaluate(run: RunDirectory, checkpoint: SavedCheckpoint, asking: Asking = Asking()) -> Evaluation:
-    """Loss and metrics of a checkpoint on the test split of its run's plan, else on the validation split.
+def evaluate(run: RunDirectory, checkpoint: SavedCheckpoint, asking: AskOptions = AskOptions()) -> Evaluation:
+    """Loss and metrics of a checkpoint on the test split of its run's plan, else on the validation.
 
-    An answer holds until the checkpoint or the data change, and is then given again. Raises CheckpointError, and
-    AskError where TensorFlow gives no answer.
+    An answer is cached until the checkpoint or the data change. Raises CheckpointError, and
+    AskError if TensorFlow gives no answer.
     """
     taken = _cards_are_taken(run)
     about = _about(run, checkpoint) | {"host": taken, "polite": taken}
@@ -80,20 +81,26 @@ def evaluate(run: RunDirectory, checkpoint: SavedCheckpoint, asking: Asking = As
         seconds=answer["seconds"],
         device=answer["device"],
         time=time.time(),
+        warning=answer.get("warning", ""),
     )
 
 
 def save_model(
-    run: RunDirectory, checkpoint: SavedCheckpoint, path: Path, asking: Asking = Asking(), *, replace: bool = False
+    run: RunDirectory,
+    checkpoint: SavedCheckpoint,
+    path: Path,
+    asking: AskOptions = AskOptions(),
+    *,
+    replace: bool = False,
 ) -> int:
-    """Write the model with a checkpoint's weights to `path`, 0600, as one `.keras` file; its size in bytes.
+    """Write the model with a checkpoint's weights to `path`, 0600, as a `.keras` file.
 
-    The file is there whole or not at all. One that is there already is kept, unless `replace`. Raises CheckpointError,
-    AskError where TensorFlow gives no answer, and OSError.
+    Return its bytes. The file is written whole or not at all. An existing one is kept, unless
+    `replace`. Raises CheckpointError, AskError if TensorFlow gives no answer, and OSError.
     """
     path = path.absolute()
     _refuse_unwritable(path, replace=replace)
-    # Beside its place, so that putting it there is one step; Keras wants the suffix.
+    # In the same folder, so that moving it is atomic; Keras requires the suffix.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}-{threading.get_ident()}{SUFFIX}")
     try:
         about = _about(run, checkpoint) | {"host": True, "polite": _cards_are_taken(run), "path": str(temporary)}
@@ -113,13 +120,13 @@ def _about(run: RunDirectory, checkpoint: SavedCheckpoint) -> dict[str, Any]:
         "plan": plans.dumps(plan),
         "checkpoint": str(checkpoint.path),
         "precision": model.precision if model else "float32",
-        # What a device has held in training, gradients and all, it holds in an evaluation.
+        # What fitted a device in training, with gradients, also fits in an evaluation.
         "batch": max(model.replica_batches, default=plan.training.batch_size) if model else plan.training.batch_size,
         "files": stamps(weights, plan.model.file, *files_of_data(plan), *files_of_code(plan, run.path)),
     }
 
 
-def _asked(question: str, about: dict[str, Any], asking: Asking) -> dict[str, Any]:
+def _asked(question: str, about: dict[str, Any], asking: AskOptions) -> dict[str, Any]:
     answer = ask(
         question,
         about=about,

@@ -1,4 +1,7 @@
-"""Questions about plans with Python code of the user's own: asked once it is allowed, and anew as it changes."""
+"""Questions about plans with the user's Python code, asked only once it is allowed.
+
+They are asked again when the code changes.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from gpu_studio.contract.own_modules import code_files
 from gpu_studio.plan import Plan
 from gpu_studio.plan.problems import listed
-from gpu_studio.runs.own_modules import code_files
 from gpu_studio.runs.questions.ask import AskError
 from gpu_studio.runs.sources import consent_needed
 
@@ -19,9 +22,9 @@ _MOST_ENTRIES = 10_000
 
 
 class NotAllowedError(AskError):
-    """Nobody was asked, because `files` would run, which their user has not allowed as they are now.
+    """The question was not asked, because it would run `files`, which are not allowed as they are.
 
-    `short` says so without what to do about it.
+    `short` says so without advice.
     """
 
     def __init__(self, files: Sequence[Path]) -> None:
@@ -32,15 +35,15 @@ class NotAllowedError(AskError):
 
 
 def refuse_unless_allowed(plan: Plan, base: Path) -> None:
-    """Raises NotAllowedError if a question about `plan` would run code that its user has not allowed."""
+    """Raise NotAllowedError if a question about `plan` would run code that is not allowed."""
     if needed := consent_needed(plan, base):
         raise NotAllowedError([path for path, _ in needed])
 
 
 def files_of_code(plan: Plan, base: Path) -> list[str]:
-    """The Python files that an answer about `plan` depends on: those that it runs, and all beside them.
+    """The Python files that an answer about `plan` depends on: those that it runs, and all beside.
 
-    Also those of the packages there; at most MOST_FILES in all.
+    Includes those of packages there; at most MOST_FILES in total.
     """
     named = code_files(plan, base)
     beside = (path for folder in dict.fromkeys(file.parent for file in named) for path in _python_files(folder))
@@ -59,5 +62,5 @@ def _python_files(folder: Path) -> Iterator[Path]:
 def _entries(folder: Path) -> list[Path]:
     try:
         return sorted(islice(folder.iterdir(), _MOST_ENTRIES))
-    except OSError:  # a file, or no longer there
+    except OSError:  # a file, or gone
         return []

@@ -1,6 +1,7 @@
-"""What TensorFlow is asked about a plan: its data first, which takes a moment, then its model for these data.
+"""Questions to TensorFlow about a plan: first its data, then its model for these data.
 
-Each question holds only what its answer depends on, so that an edit of anything else finds the answer that is kept.
+The first is answered quickly. Each question contains only what its answer depends on, so that other
+edits still find the cached answer.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio import plan as plans
-from gpu_studio.image_folders import watched_folders
+from gpu_studio.plan.image_folders import watched_folders
+from gpu_studio.plan.relocation import absolute, with_absolute_files
 from gpu_studio.runs.questions.ask import ask, kept
 from gpu_studio.runs.questions.own_code import files_of_code, refuse_unless_allowed
-from gpu_studio.runs.relocation import absolute, with_absolute_files
 from gpu_studio.runs.sources import consent_needed
 
-Told = Callable[[dict[str, Any]], None]
+Reported = Callable[[dict[str, Any]], None]
 
 TIMEOUT = 300.0
 """Seconds for each of the two answers; a model of thousands of layers takes a while to build."""
@@ -37,20 +38,22 @@ SEEN_BY_THE_MODEL = (
 
 
 def data_question(plan: plans.Plan, base: Path) -> dict[str, Any]:
-    """What the data depend on; relative file names start at `base`."""
+    """What the data depend on; relative file names are taken from `base`."""
     plan = with_absolute_files(plan, base.absolute())
     asked = replace(_blank(), data=plan.data, training=plans.Training(seed=plan.training.seed))
     return {"plan": plans.dumps(asked), "files": stamps(*files_of_data(plan), *files_of_code(asked, base))}
 
 
 def model_question(plan: plans.Plan, base: Path, data: Mapping[str, Any]) -> dict[str, Any]:
-    """What the model and its optimizer depend on, for data that were answered as `data`."""
+    """What the model and its optimizer depend on, given the answer `data`."""
     plan = with_absolute_files(plan, base.absolute())
     training = plan.training
     asked = replace(
         _blank(),
         model=plan.model,
-        devices=plans.Devices(visible=plan.devices.visible) if training.mixed_precision else plans.Devices(),
+        devices=plans.DeviceSettings(visible=plan.devices.visible)
+        if training.mixed_precision
+        else plans.DeviceSettings(),
         training=of_the_step(training),
     )
     seen = {name: data.get(name) for name in SEEN_BY_THE_MODEL}
@@ -59,7 +62,7 @@ def model_question(plan: plans.Plan, base: Path, data: Mapping[str, Any]) -> dic
 
 
 def of_the_step(training: plans.Training) -> plans.Training:
-    """What a compiled step is made of, and nothing else of `training`."""
+    """The settings that define a compiled step, and nothing else of `training`."""
     return plans.Training(
         optimizer=training.optimizer,
         options=training.options,
@@ -74,35 +77,36 @@ def ask_about(
     base: Path,
     *,
     command: Sequence[str] | None = None,
-    told: Told | None = None,
+    reported: Reported | None = None,
     progress: Callable[[str], None] | None = None,
     cancel: threading.Event | None = None,
 ) -> dict[str, Any]:
-    """All that can be told of `plan`: `data`, `data_error`, `advice`, `model`, as `placement.plan_facts` reads it.
+    """Ask everything about `plan`, in the form that `placement.plan_facts` reads.
 
-    `told` is called in this thread with the answer as soon as the data are known. Raises AskError, and of its kinds
-    NotAllowedError before anybody is asked about code that may not run.
+    The keys are `data`, `data_error`, `advice` and `model`. `told` is called in this thread with
+    the answer as soon as the data are known. Raises AskError, including NotAllowedError before any
+    question about code that may not run.
     """
     refuse_unless_allowed(plan, base)
     options: dict[str, Any] = {"command": command, "timeout": TIMEOUT, "progress": progress, "cancel": cancel}
     answer = dict(ask("data", about=data_question(plan, base), **options).value)
-    if told is not None:
-        told(answer)
+    if reported is not None:
+        reported(answer)
     if answer.get("data"):
         answer["model"] = ask("model", about=model_question(plan, base, answer["data"]), **options).value
     return answer
 
 
 def ask_about_data(plan: plans.Plan, base: Path, *, progress: Callable[[str], None] | None = None) -> dict[str, Any]:
-    """What can be told of the data of `plan` alone. Raises AskError, as `ask_about` does."""
+    """The answer about the data of `plan` alone. Raises AskError, as `ask_about` does."""
     refuse_unless_allowed(replace(_blank(), data=plan.data), base)
     return dict(ask("data", about=data_question(plan, base), timeout=TIMEOUT, progress=progress).value)
 
 
 def kept_about(plan: plans.Plan, base: Path) -> dict[str, Any] | None:
-    """The same from earlier answers that still hold, asking nobody; None where one of them is missing.
+    """The same from cached answers only.
 
-    None also where it would have to be asked about code that may not run as it is now.
+    None if one of them is missing or its code is not allowed.
     """
     if consent_needed(plan, base):
         return None
@@ -118,9 +122,10 @@ def _blank() -> plans.Plan:
 
 
 def files_of_data(plan: plans.Plan) -> list[str]:
-    """The file that the data of `plan` are in, or the folder and the folders of its classes; by absolute paths.
+    """The absolute path of the data's file, or of the image folder and its classes' folders.
 
-    An image that is written anew under its old name is not noticed: the times of 100,000 of them are not asked for.
+    Overwriting an image under its old name is not noticed: the times of 100,000 of them are not
+    checked.
     """
     data = plan.data
     folders = watched_folders(absolute(data.folder, Path())) if data.folder else []
@@ -128,7 +133,7 @@ def files_of_data(plan: plans.Plan) -> list[str]:
 
 
 def stamps(*names: str | None) -> dict[str, list[int]]:
-    """Size and time of the last change, in ns, of each file and folder that is there."""
+    """Size and modification time, in ns, of each existing file and folder."""
     stamps = {}
     for name in filter(None, names):
         try:

@@ -1,4 +1,4 @@
-"""What TensorFlow is asked about time: how long each layer of a plan's model takes on each kind of device."""
+"""The question to TensorFlow how long each layer of a plan's model takes on each kind of device."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from gpu_studio import plan as plans
-from gpu_studio.plan import LogicalDevice
+from gpu_studio.plan import PlannedDevice
+from gpu_studio.plan.relocation import with_absolute_files
 from gpu_studio.runs.questions.ask import ask
 from gpu_studio.runs.questions.own_code import files_of_code, refuse_unless_allowed
 from gpu_studio.runs.questions.plan_question import files_of_data, of_the_step, stamps
-from gpu_studio.runs.relocation import with_absolute_files
 
 TIMEOUT = 900.0
 """Seconds: real steps are trained, on each kind of device, of a model that may be large."""
 
 
-def times_question(plan: plans.Plan, base: Path, devices: Sequence[LogicalDevice]) -> dict[str, Any]:
-    """What the answer depends on; relative file names of `plan` start at `base`.
+def times_question(plan: plans.Plan, base: Path, devices: Sequence[PlannedDevice]) -> dict[str, Any]:
+    """What the answer depends on; relative file names of `plan` are taken from `base`.
 
     Of the slices of a physical device only the first is measured, because they are equally fast.
     """
@@ -45,16 +45,16 @@ def times_question(plan: plans.Plan, base: Path, devices: Sequence[LogicalDevice
 def ask_times(
     plan: plans.Plan,
     base: Path,
-    devices: Sequence[LogicalDevice],
+    devices: Sequence[PlannedDevice],
     *,
     command: Sequence[str] | None = None,
     fresh: bool = False,
     progress: Callable[[str], None] | None = None,
     cancel: threading.Event | None = None,
 ) -> dict[str, Any]:
-    """The times of every layer on the first of `devices` of each kind, as `placement.estimate.times_in` reads them.
+    """The layers' times on the first of `devices` of each kind, for `placement.estimate.times_in`.
 
-    Raises AskError, and of its kinds NotAllowedError before anybody is asked about code that may not run.
+    Raises AskError, including NotAllowedError before any question about code that may not run.
     """
     refuse_unless_allowed(plan, base)
     about = times_question(plan, base, devices)

@@ -1,13 +1,15 @@
-"""The queue of a runs directory: plans that wait for their devices, in the order in which a person wants them.
+"""The queue of a runs directory: plans that wait for their devices, in a person's chosen order.
 
-`RUNS/queue/` holds of each entry its plan, `ID.plan.toml`, and what else is known of it, `ID.json`; `order.json` has
-the order, and `waits.json`, which is the runner's, what each waits for. Every file is replaced as a whole; who changes
-one holds the lock `RUNS/queue/.lock` meanwhile.
+For each entry `RUNS/queue/` has its plan, `ID.plan.toml`, and its other data, `ID.json`;
+`order.json` has the order, and `waits.json`, written by the runner, what each waits for. Every file
+is replaced as a whole, by a process that holds the lock `RUNS/queue/.lock`.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
+import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,15 +19,16 @@ from typing import Any
 import msgspec
 
 from gpu_studio import plan as plans
+from gpu_studio.common.own_processes import module_command, module_environment
+from gpu_studio.common.regular_files import open_regular, read_text
+from gpu_studio.contract import lock
+from gpu_studio.contract.directory import slug
+from gpu_studio.contract.files import make_private_directory, read_json, write_private
+from gpu_studio.contract.inheritance import Resume
 from gpu_studio.plan import Plan, PlanError
 from gpu_studio.plan.files import LARGEST_BYTES
-from gpu_studio.regular_files import read_text
-from gpu_studio.runs import lock
-from gpu_studio.runs.directory import slug
-from gpu_studio.runs.files import make_private_directory, read_json, write_private
-from gpu_studio.runs.inheritance import Resume
-from gpu_studio.runs.queueing.queue_entry import HELD_BY_HAND, Entry, Removed, Wait
-from gpu_studio.runs.relocation import with_absolute_files
+from gpu_studio.plan.relocation import with_absolute_files
+from gpu_studio.runs.queueing.queue_entry import HELD_BY_HAND, QueueEntry, Removed, Wait
 
 FOLDER, RUNNER_LOCK = "queue", "queue.lock"
 _EDIT_SECONDS = 5.0
@@ -34,11 +37,11 @@ STARTING_SECONDS = 5.0
 
 
 class QueueError(Exception):
-    """What was asked of the queue cannot be done: why, and what to do, in words."""
+    """The request to the queue is impossible: why, and what to do, in words."""
 
 
 class Queue:
-    """The queue of the runs directory `runs`. Whatever changes it raises OSError where the disk does not take that."""
+    """The queue of the runs directory `runs`. Changes raise OSError if the disk refuses them."""
 
     def __init__(self, runs: Path) -> None:
         self.runs = runs
@@ -47,40 +50,43 @@ class Queue:
 
     @property
     def has_runner(self) -> bool:
-        """Whether a process works it off."""
+        """Whether a runner process is active."""
         return lock.held(self.runner_lock)
 
     @property
     def is_forsaken(self) -> bool:
-        """Whether something may start and nobody is there to start it, as after the machine was started anew."""
+        """Whether something may start and no runner is there to start it, as after a reboot."""
         if self.has_runner or time.time() - self.version() / 1e9 < STARTING_SECONDS:
             return False
         return bool(self.startable())
 
-    def entries(self) -> tuple[Entry, ...]:
-        """Every entry, the next one first. One whose files cannot be made out is left out."""
+    def entries(self) -> tuple[QueueEntry, ...]:
+        """Every entry, the next one first, without those whose files cannot be read."""
         order = self._order()
         found = [entry for path in self.folder.glob("*.plan.toml") if (entry := self._entry(_id_of(path)))]
         ranks = {name: rank for rank, name in enumerate(order)}
         return tuple(sorted(found, key=lambda each: (ranks.get(each.id, len(ranks)), each.added, each.id)))
 
-    def startable(self) -> tuple[Entry, ...]:
-        """The entries that nobody holds."""
+    def startable(self) -> tuple[QueueEntry, ...]:
+        """The entries that are not held."""
         return tuple(entry for entry in self.entries() if not entry.held)
 
     def waits(self) -> dict[str, Wait]:
-        """What each entry waits for, as the runner has told last."""
+        """What each entry waits for, as last written by the runner."""
         return _read(self.folder / "waits.json", dict[str, Wait]) or {}
 
     def version(self) -> int:
-        """A number that is another one after every change."""
+        """A number that changes with every change of the queue."""
         try:
             return self.folder.stat().st_mtime_ns
         except OSError:
             return 0
 
-    def find(self, text: str) -> Entry:
-        """The entry that `text` means: its id, or the beginning or any part of just one. Raises QueueError."""
+    def find(self, text: str) -> QueueEntry:
+        """The entry that `text` means: its id, a prefix of it, or a part of only one.
+
+        Raises QueueError.
+        """
         known = {entry.id: entry for entry in self.entries()}
         if text in known:
             return known[text]
@@ -92,16 +98,19 @@ class Queue:
         there = ", ".join(candidates or known)
         raise QueueError(f"{text!r} is no one entry of the queue: write which of {there}.")
 
-    def plan_of(self, entry: Entry) -> Plan:
+    def plan_of(self, entry: QueueEntry) -> Plan:
         """The entry's plan. Raises PlanError."""
         return plans.load(self._plan_file(entry.id))
 
     def add(
         self, plan: Plan, base: Path, *, predicted: Mapping[str, int] | None = None, resume: Resume | None = None
-    ) -> Entry:
-        """Put a plan at the end; its relative files are looked for in `base`. With `resume` it goes on with a run."""
+    ) -> QueueEntry:
+        """Append a plan; its relative files are taken from `base`.
+
+        With `resume` it continues a run.
+        """
         name = f"{slug(plan.name)[:24].strip('-')}-{secrets.token_hex(2)}"
-        entry = Entry(
+        entry = QueueEntry(
             id=name,
             name=plan.name,
             added=time.time(),
@@ -115,7 +124,7 @@ class Queue:
         return entry
 
     def restore(self, removed: Removed) -> None:
-        """Put an entry back where it stood."""
+        """Put an entry back in its previous position."""
         with self.editing():
             order = [each.id for each in self.entries() if each.id != removed.entry.id]
             self._write(removed.entry)
@@ -124,7 +133,7 @@ class Queue:
             self._put("order.json", order)
 
     def remove(self, name: str) -> Removed:
-        """Take an entry out. Raises QueueError if it is no longer there, as when it was just started."""
+        """Remove an entry. Raises QueueError if it is gone, as when it was just started."""
         with self.editing():
             order = [each.id for each in self.entries()]
             entry = self._there(name)
@@ -133,7 +142,7 @@ class Queue:
             return Removed(entry, text, order.index(name))
 
     def move(self, name: str, place: int) -> None:
-        """Have an entry stand at `place`, 0 being the next; beyond an end is at that end."""
+        """Move an entry to position `place`, 0 being the next; values out of range are clamped."""
         with self.editing():
             self._there(name)
             order = [each.id for each in self.entries() if each.id != name]
@@ -141,13 +150,13 @@ class Queue:
             self._put("order.json", order)
 
     def shift(self, name: str, by: int) -> None:
-        """Move an entry `by` places down; up where that is negative."""
+        """Move an entry `by` places down, or up if negative."""
         order = [each.id for each in self.entries()]
         if name in order:
             self.move(name, order.index(name) + by)
 
     def hold(self, name: str, why: str = HELD_BY_HAND) -> None:
-        """Have an entry stay until it is released."""
+        """Hold an entry until it is released."""
         self.change(name, held=why, now=False, claimed=0.0)
 
     def release(self, name: str) -> None:
@@ -155,37 +164,43 @@ class Queue:
         self.change(name, held="")
 
     def let_pass(self, name: str) -> None:
-        """Let those behind an entry start on what it waits for."""
+        """Let later entries start on the devices that an entry waits for."""
         self.change(name, lets_pass=True)
 
     def keep(self, name: str) -> None:
-        """Have what an entry waits for kept for it again."""
+        """Reserve the devices that an entry waits for again."""
         self.change(name, lets_pass=False)
 
     def start_now(self, name: str) -> None:
-        """Have the runner start an entry next, whatever is free."""
+        """Make the runner start an entry next, whatever is free."""
         self.change(name, held="", now=True)
 
     def change(self, name: str, **values: Any) -> None:
-        """Change what is known of an entry. Raises QueueError if it is no longer there."""
+        """Change an entry's data. Raises QueueError if it is gone."""
         with self.editing():
             self._write(msgspec.structs.replace(self._there(name), **values))
 
     def drop(self, name: str) -> None:
-        """Take an entry out that was started."""
+        """Remove an entry that was started."""
         with self.editing():
             self._drop(name)
 
     def tell(self, waits: Mapping[str, str]) -> None:
-        """Write what the entries wait for, if that is new, and keep since when. For the runner."""
+        """Write what the entries wait for, if that changed, and keep the times since when.
+
+        For the runner.
+        """
         before, now = self.waits(), time.time()
-        told = {name: _since(Wait(text, now), before.get(name)) for name, text in waits.items()}
-        if told != before:
-            self._put("waits.json", told)
+        reported = {name: _since(Wait(text, now), before.get(name)) for name, text in waits.items()}
+        if reported != before:
+            self._put("waits.json", reported)
 
     @contextmanager
     def editing(self) -> Iterator[None]:
-        """Hold the lock of those who change the queue. Raises QueueError if somebody holds it for long."""
+        """Hold the lock for changes to the queue.
+
+        Raises QueueError if another process holds it too long.
+        """
         make_private_directory(self.folder)
         try:
             held = lock.take(self.folder / ".lock", _EDIT_SECONDS)
@@ -196,17 +211,17 @@ class Queue:
         finally:
             held.release()
 
-    def _there(self, name: str) -> Entry:
+    def _there(self, name: str) -> QueueEntry:
         entry = self._entry(name)
         if entry is None:
             raise QueueError(f"{name} is no longer in the queue: it was started or removed.")
         return entry
 
-    def _entry(self, name: str) -> Entry | None:
-        found: Entry | None = _read(self.folder / f"{name}.json", Entry)
+    def _entry(self, name: str) -> QueueEntry | None:
+        found: QueueEntry | None = _read(self.folder / f"{name}.json", QueueEntry)
         return found
 
-    def _write(self, entry: Entry) -> None:
+    def _write(self, entry: QueueEntry) -> None:
         self._put(f"{entry.id}.json", entry)
 
     def _drop(self, name: str) -> None:
@@ -224,7 +239,7 @@ class Queue:
 
 
 def why(error: PlanError | OSError) -> str:
-    """An error as the reason for which an entry is held: one line."""
+    """An error as one line, as the reason why an entry is held."""
     if isinstance(error, PlanError):
         return " ".join(str(problem) for problem in error.problems)
     return f"{error.filename}: {error.strerror}" if error.strerror and error.filename else str(error)
@@ -244,3 +259,30 @@ def _read(path: Path, kind: Any) -> Any:
         return read_json(path, msgspec.json.Decoder(kind).decode)
     except OSError:
         return None
+
+
+LOG = "runner.log"
+
+
+def ensure_runner(runs: Path) -> subprocess.Popen[bytes] | None:
+    """Start the runner of the queue of `runs` if it has work and none is active; return at once.
+
+    It outlives this process. Call `poll` on it from time to time while this process lives. None if
+    there is no work for it. Raises OSError if it cannot be started.
+    """
+    queue = Queue(runs)
+    if queue.has_runner or not queue.startable():
+        return None
+    make_private_directory(queue.folder)
+    log = open_regular(queue.folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        return subprocess.Popen(
+            [*module_command("gpu_studio"), "--runs-dir", str(runs), "queue", "run"],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=module_environment(),
+            start_new_session=True,
+        )
+    finally:
+        os.close(log)

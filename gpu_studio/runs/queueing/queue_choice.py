@@ -1,9 +1,9 @@
-"""Whether a queued plan may start now, and if not, what it waits for. Values in, words out.
+"""Whether a queued plan may start now, and if not, what it waits for. Pure.
 
-Who waits longer comes first: a device that an earlier entry waits for is kept for that one, even while it is free, so
-that an entry which needs two cards gets them however many wait that need but one. What no earlier entry names is for
-whoever is next. An entry that is held waits for nothing, and keeps nothing; one that lets others pass waits, and keeps
-nothing.
+First come, first served: a device that an earlier entry waits for is reserved for it, even while it
+is free, so that an entry that needs two cards gets them however many wait for only one. Devices
+that no earlier entry needs go to the next one. An entry that is held waits for nothing and reserves
+nothing; one that lets others pass waits without reserving.
 """
 
 from __future__ import annotations
@@ -11,20 +11,66 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpu_studio.plan import MIB, Machine
+from gpu_studio.common.figures import MIB, size, unit_of
+from gpu_studio.plan import Machine, Plan, PlannedDevice, logical_devices, replicas
 from gpu_studio.plan.card_memory import most_mib, now_mib
-from gpu_studio.plan.holders import gib, held_by
+from gpu_studio.plan.holders import held_by
 from gpu_studio.plan.logical import CPU
 from gpu_studio.plan.machine import title_of
-from gpu_studio.runs.queueing.queue_needs import Need
+
+WHOLE_CARD = 0.9
+"""The share of what a card can give that counts as all of it: a desktop or another program holds a little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The `bytes` needed of the physical `device`; None if unknown, and for the CPU.
+
+    `carved` says that they are those of slices.
+    """
+
+    device: str
+    bytes: int | None = None
+    carved: bool = False
+
+
+def needs_of(plan: Plan, machine: Machine, predicted: Mapping[str, int]) -> tuple[Need, ...]:
+    """What `plan` needs of each physical device that it uses, in TensorFlow's order.
+
+    For a logical device that is the `predicted` memory; else its slice's limit; else the whole
+    card. A plan that uses cards waits for those; one that uses only CPUs needs the CPU.
+    """
+    known = {each.name: each for each in logical_devices(plan, machine)}
+    used = [known[name] for name in replicas(plan, machine) if name in known]
+    cards = [each for each in used if each.physical != CPU]
+    if not cards:
+        return (Need(CPU),) if used else ()
+    return tuple(_of_card(card, cards, machine, predicted) for card in dict.fromkeys(each.physical for each in cards))
+
+
+def _of_card(card: str, devices: list[PlannedDevice], machine: Machine, predicted: Mapping[str, int]) -> Need:
+    mine = [each for each in devices if each.physical == card]
+    reported = [part for each in mine if (part := _of_device(each, machine, predicted)) is not None]
+    carved = any(each.limit_mib is not None for each in mine)
+    return Need(card, sum(reported) if len(reported) == len(mine) else None, carved)
+
+
+def _of_device(device: PlannedDevice, machine: Machine, predicted: Mapping[str, int]) -> int | None:
+    if device.name in predicted:
+        return predicted[device.name]
+    if device.limit_mib:
+        return device.limit_mib * MIB
+    card = machine.card(device.physical)
+    most = None if card is None else most_mib(card)
+    return None if most is None else int(most * WHOLE_CARD) * MIB
 
 
 @dataclass(frozen=True, slots=True)
 class Occupant:
-    """A live run, the physical `devices` it works on, and whether it `holds` each of them for itself.
+    """A live run, the physical `devices` it uses, and whether it `holds` each of them exclusively.
 
-    It does if the queue started it (one at a time on a device), and as long as it is starting: what memory it will
-    take cannot be seen yet. `pid` is its trainer's, 0 where that is not known.
+    It does if the queue started it (one at a time on a device), and while it is starting: its
+    memory cannot be seen yet. `pid` is its trainer's, 0 if unknown.
     """
 
     run: str
@@ -35,9 +81,9 @@ class Occupant:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An entry of the queue: its `id`, its plan's `name`, its `needs`; `now` if it shall start whatever is free.
+    """A queue entry: its `id`, its plan's `name`, its `needs`; `now` if it starts whatever is free.
 
-    What it waits for is kept for it, unless it `lets_pass` those behind it.
+    What it waits for is reserved for it, unless it `lets_pass` later entries.
     """
 
     id: str
@@ -50,7 +96,10 @@ class Waiting:
 def first_to_start(
     waiting: Iterable[Waiting], machine: Machine, occupants: Sequence[Occupant]
 ) -> tuple[str | None, dict[str, str]]:
-    """The id of the first of the `waiting` that may start, and what each before it waits for; None if all wait."""
+    """The id of the first of `waiting` that may start, and what the earlier ones wait for.
+
+    The id is None if all wait.
+    """
     waits: dict[str, str] = {}
     kept: dict[str, str] = {}
     for each in waiting:
@@ -64,9 +113,9 @@ def first_to_start(
 
 
 def _for_its_turn(needs: Sequence[Need], kept: Mapping[str, str]) -> str:
-    """What to say if an earlier entry waits for the same; `kept` has the devices and the name of the first for each.
+    """The text if an earlier entry waits for the same; `kept` has the first one's name by device.
 
-    Who waits for the CPU waits for every run to end, on whatever device: nobody goes before that one.
+    An entry for the CPU waits for every run to end, on any device: no later one passes it.
     """
     if needs and CPU in kept:
         return f"waits for its turn, after {kept[CPU]}"
@@ -75,7 +124,7 @@ def _for_its_turn(needs: Sequence[Need], kept: Mapping[str, str]) -> str:
 
 
 def waits_for(needs: Sequence[Need], machine: Machine, occupants: Sequence[Occupant]) -> str:
-    """What a plan with these needs waits for, with nobody before it; empty if it may start."""
+    """What a plan with these needs waits for if it is first; empty if it may start."""
     if any(need.device == CPU for need in needs):
         return _for_the_machine(occupants)
     return next((text for need in needs if (text := _for_card(need, machine, occupants))), "")
@@ -97,17 +146,19 @@ def _for_card(need: Need, machine: Machine, occupants: Sequence[Occupant]) -> st
         return ""
     free = now_mib(card, carved=need.carved)
     if need.bytes is None or free is None:
-        # Asleep, or of a size that nobody tells: then only the runs that are known of are in the way.
+        # Asleep, or of unknown size: then only known runs are in the way.
         return f"waits for {there[0].run} on {card.title}" if there else ""
     if free * MIB >= need.bytes:
         return ""
-    text = f"waits for {gib(need.bytes)} on {card.title}: {gib(free * MIB)} can be had now"
+    # In one unit: otherwise little free memory would be shown in ever changing MiB.
+    had = size(free * MIB, unit_of(need.bytes))
+    text = f"waits for {size(need.bytes)} on {card.title}: {had} can be had now"
     runs = {each.pid: each.run for each in occupants if each.pid}
     return "; ".join(filter(None, (text, held_by(card.users, runs))))
 
 
 def never_fits(needs: Sequence[Need], machine: Machine) -> str:
-    """Why a plan with these needs can never start, however long it waits; empty if it can."""
+    """Why a plan with these needs can never start; empty if it can."""
     return next((text for need in needs if (text := _beyond(need, machine))), "")
 
 
@@ -116,11 +167,11 @@ def _beyond(need: Need, machine: Machine) -> str:
     most = None if card is None else most_mib(card, carved=need.carved)
     if card is None or most is None or need.bytes is None or need.bytes <= most * MIB:
         return ""
-    return f"needs {gib(need.bytes)} on {card.title}, which can give {gib(most * MIB)}"
+    return f"needs {size(need.bytes)} on {card.title}, which can give {size(most * MIB)}"
 
 
 def in_words(needs: Sequence[Need]) -> str:
-    """What is needed, in a line: `3.1 GiB on GPU 1`; `the CPU, with no other run`."""
+    """The needs on one line: `3.1 GiB on GPU 1`; `the CPU, with no other run`."""
     if any(need.device == CPU for need in needs):
         return "the CPU, with no other run"
     return ", ".join(_in_words(need) for need in needs)
@@ -128,4 +179,4 @@ def in_words(needs: Sequence[Need]) -> str:
 
 def _in_words(need: Need) -> str:
     device = title_of(need.device)
-    return device if need.bytes is None else f"{gib(need.bytes)} on {device}"
+    return device if need.bytes is None else f"{size(need.bytes)} on {device}"

@@ -1,1 +1,1 @@
-"""A run's events read and folded: history, curves, summaries."""
+"""Read a run's events and derive its history, curves and summaries."""

@@ -1,4 +1,4 @@
-"""One curve of a run, from the first step of the runs it goes on from, thinned so that its peaks stay."""
+"""Read one curve of a run, from the first step of its ancestors, thinned so that peaks stay."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import AnyEvent, Epoch, Steps, decode
+from gpu_studio.common.steady import SteadyClock
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import AnyEvent, Epoch, Steps, decode
+from gpu_studio.contract.lines import LineTail
 from gpu_studio.runs.lineage import ancestors
-from gpu_studio.runs.reading.lines import LineTail
 from gpu_studio.runs.reading.series import Array, Series, extremes
-from gpu_studio.steady import SteadyClock
 
 LOSS: Final = "loss"
 """The loss of each step; every other name is a metric of the epochs."""
@@ -22,9 +22,10 @@ _STARTED, _STEPS, _EPOCH = (f'{{"event":"{kind}"'.encode() for kind in ("started
 
 
 class Curve(NamedTuple):
-    """Points in their order, each column of shape (points,): steps trained, seconds of training up to then, values.
+    """Points in order; columns of shape (points,): steps trained, seconds trained by then, values.
 
-    The seconds are those of the wall since the run's start; a run that goes on from another begins where that stood.
+    The seconds are wall time since the run's start; a resumed run continues from where its parent
+    was.
     """
 
     steps: Array
@@ -55,10 +56,11 @@ def curve(run: RunDirectory, name: str = LOSS, points: int = POINTS, *, by_epoch
 
 
 def thinned(points: Array, by: int, most: int) -> Array:
-    """Return at most `most` (2 or more) of the points (shape (columns, points)), in their order.
+    """Return at most `most` (2 or more) of the points (shape (columns, points)), in order.
 
-    Column 0 is what they are drawn along, and rises: of each of equally long stretches of it the least and the greatest
-    in column `by` are kept, so that no part of the curve is told more closely than another.
+    Column 0 is the horizontal axis, and rises: in each of its equally long parts the points with
+    the minimum and the maximum of column `by` are kept, so that every part of the curve has the
+    same detail.
     """
     if points.shape[1] <= most:
         return points
@@ -70,9 +72,9 @@ def thinned(points: Array, by: int, most: int) -> Array:
 
 
 class _Reader:
-    """Reads one run's part of a curve: the first `end` steps of it, all if that is None.
+    """Reads one run's part of a curve: its first `end` steps, or all if that is None.
 
-    `began` are the seconds of training that it starts with; `reached` those at the last point taken.
+    `began` are the seconds of training that it starts with; `reached` those at its last point.
     """
 
     def __init__(self, name: str, began: float, end: int | None, series: Series, by_epoch: bool) -> None:
@@ -123,7 +125,7 @@ class _Reader:
             self._flush()
 
     def _flush(self) -> None:
-        """Put the calls that were read into the series together, each call's steps spread evenly over its time."""
+        """Add the calls read so far to the series, each call's steps evenly over its time."""
         if not self._calls:
             return
         first, count, end, each = (np.array(column) for column in zip(*self._calls, strict=True))

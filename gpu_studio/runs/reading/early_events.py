@@ -1,12 +1,12 @@
-"""What a run tells once, near its beginning, found without reading the thousands of lines that follow."""
+"""Find an event that a run writes once, near its beginning, without reading the rest."""
 
 from __future__ import annotations
 
 from typing import Final, TypeVar
 
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import Event, decode
-from gpu_studio.runs.reading.lines import LineTail
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import Event, decode
+from gpu_studio.contract.lines import LineTail
 
 MOST_BYTES: Final = 16 << 20
 """Devices, model, placement and timeline of the largest models are told within so many bytes of the first step."""

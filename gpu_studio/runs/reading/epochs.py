@@ -1,4 +1,4 @@
-"""The table of finished epochs."""
+"""The table of a run's finished epochs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from gpu_studio.runs.events import Epoch
+from gpu_studio.contract.events import Epoch
 from gpu_studio.runs.reading.series import Array
 
 MOST_ROWS: Final = 1 << 14
@@ -17,7 +17,7 @@ _HIGHER_IS_BETTER = ("acc", "auc", "precision", "recall", "f1", "fbeta", "iou", 
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class BestValue:
     """The best value of a metric, and the epoch (counted from 1) that reached it."""
 
     metric: str
@@ -28,8 +28,9 @@ class Best:
 class EpochTable:
     """One row for each finished epoch. `rows` holds them all, up to 16,384.
 
-    Past that every second of them is left out, and of those to come as many, but never the newest: what a run of many
-    days shows is as even as before. The best of each metric is known whether its row is still there or not.
+    Beyond that every second row is dropped, also of later ones, but never the newest: a run of many
+    days keeps an even resolution. The best value of each metric is known even if its row was
+    dropped.
     """
 
     def __init__(self) -> None:
@@ -37,7 +38,7 @@ class EpochTable:
         self._ahead: list[Epoch] = []
         self._count = 0
         self._every = 1
-        self._best: dict[str, Best | None] = {}
+        self._best: dict[str, BestValue | None] = {}
         self._columns: dict[str, Array] = {}
 
     def __len__(self) -> int:
@@ -46,7 +47,7 @@ class EpochTable:
 
     @property
     def rows(self) -> list[Epoch]:
-        """The rows kept, oldest first, and behind them those foreseen."""
+        """The rows kept, oldest first, followed by those known in advance."""
         return [*self._kept, *self._ahead] if self._ahead else self._kept
 
     @property
@@ -57,7 +58,7 @@ class EpochTable:
 
     @property
     def metrics(self) -> list[str]:
-        """The names of all metrics, in the order in which they first came."""
+        """The names of all metrics, in the order in which they first appeared."""
         return list(self._best)
 
     @property
@@ -82,7 +83,7 @@ class EpochTable:
     def add(self, event: Epoch) -> None:
         """Add a finished epoch."""
         self._columns.clear()
-        # What stood last only because it was the newest makes room for the next.
+        # A row that was kept only because it was the newest makes room for the next.
         if self._count % self._every:
             self._kept.pop()
         self._kept.append(event)
@@ -95,18 +96,18 @@ class EpochTable:
             self._note(name, value, event.epoch)
 
     def foresee(self, later: EpochTable) -> None:
-        """Show the rows of `later` behind the others until those that are added have come so far."""
+        """Show the rows of `later` after the others until rows up to there have been added."""
         self._columns.clear()
         self._ahead = list(later.rows)
         for name in later.metrics:
             self._best.setdefault(name, None)
 
-    def best(self, name: str) -> Best | None:
+    def best(self, name: str) -> BestValue | None:
         """Return the best epoch by a metric, the earliest of equals; None if no epoch has a number for it."""
         return self._best.get(name)
 
     def _column(self, name: str, value: Callable[[Epoch], float | None]) -> Array:
-        """One column, made anew only when there are other rows: a table of many thousands is asked for at each look."""
+        """One column, rebuilt only if rows changed, as it is requested at every refresh."""
         found = self._columns.get(name)
         if found is None:
             found = self._columns[name] = np.array([value(row) for row in self.rows], dtype=np.float64)
@@ -127,9 +128,9 @@ class EpochTable:
             return
         sign = -1.0 if higher_is_better(name) else 1.0
         if best is None or sign * value < sign * best.value:
-            self._best[name] = Best(name, value, epoch)
+            self._best[name] = BestValue(name, value, epoch)
 
 
 def higher_is_better(metric: str) -> bool:
-    """Say whether a greater value of a Keras metric is the better one, told by its name; a loss or an error is not."""
+    """Say whether higher is better for a Keras metric, by its name; not for a loss or an error."""
     return any(word in metric.lower() for word in _HIGHER_IS_BETTER)

@@ -1,4 +1,4 @@
-"""A run's events folded into what a page or a table shows. Here are the rules; pages and command line only draw."""
+"""A run's history, folded from its events: the rules behind every page, table and command."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from gpu_studio.runs import events
-from gpu_studio.runs.events import ENDED, AnyEvent, State
+from gpu_studio.common.steady import SteadyClock
+from gpu_studio.contract import events
+from gpu_studio.contract.events import ENDED, AnyEvent, State
 from gpu_studio.runs.reading.epochs import EpochTable
 from gpu_studio.runs.reading.gathering import Gathered
 from gpu_studio.runs.reading.log_lines import Level as Level
@@ -21,7 +22,6 @@ from gpu_studio.runs.reading.memory import MemorySeries
 from gpu_studio.runs.reading.pace import Pace
 from gpu_studio.runs.reading.reached import reached
 from gpu_studio.runs.reading.series import Series
-from gpu_studio.steady import SteadyClock
 
 MOST_MARKS: Final = 1000
 _LEARNING_RATES: Final = 1 << 16
@@ -29,13 +29,15 @@ _TOGETHER: Final = 512
 
 
 class History:
-    """Everything that is known of a run from the events so far.
+    """Everything known of a run from the events so far.
 
-    Steps are counted from 1 along every curve: x is the number of global batches trained when the value was known,
-    so that the last point of an epoch lies under that epoch's end. Feed events in order through `apply`; put what a
-    resumed run inherits first, through `inherit`. Times never fall: `clock` sees to that.
+    Steps count from 1 along every curve: x is the number of global batches trained when the value
+    was known, so that the last point of an epoch is at that epoch's end. Feed events in order
+    through `apply`; first give what a resumed run inherits to `inherit`. Times never fall: `clock`
+    sees to that.
 
-    Memory is bounded however long the run: curves are thinned, the newest of many lines, warnings and epochs are kept.
+    Memory is bounded however long the run: curves are thinned, and only the newest of many lines,
+    warnings and epochs are kept.
     """
 
     def __init__(self, clock: SteadyClock | None = None) -> None:
@@ -68,7 +70,7 @@ class History:
         self.clock = clock or SteadyClock()
         self._gathered = Gathered()
 
-    # What was told
+    # From the events
 
     @property
     def run(self) -> str:
@@ -82,12 +84,12 @@ class History:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether no more events will come."""
         return self.state in ENDED
 
     @property
     def checkpoints(self) -> list[events.Checkpoint]:
-        """The checkpoints that were not removed again, in the order they were written."""
+        """The checkpoints that still exist, in the order they were written."""
         return list(self._checkpoints.values())
 
     @property
@@ -95,7 +97,7 @@ class History:
         """How many of the oldest log lines are no longer kept."""
         return self.log.total - len(self.log)
 
-    # What follows from it
+    # Derived values
 
     @property
     def epochs_total(self) -> int | None:
@@ -138,7 +140,7 @@ class History:
 
     @property
     def eta_seconds(self) -> float | None:
-        """Seconds of training left, pauses not counted; None while it cannot be told, 0 once the run has ended."""
+        """Seconds of training left, without pauses; None if unknown, 0 once the run has ended."""
         if self.ended:
             return 0.0
         if self.model is None or self.steps_total is None:
@@ -150,7 +152,7 @@ class History:
     def seconds(self) -> float | None:
         """How long the run has lasted, in seconds; None before the first event.
 
-        It is what the trainer told last, by a clock that nobody sets; where it told nothing, by its events' times.
+        By the trainer's monotonic clock if its events have it; otherwise by the events' times.
         """
         if self.started is None or self.last_time is None:
             return None
@@ -159,7 +161,7 @@ class History:
         return max(0.0, self.last_time - self.started.time)
 
     def time_of(self, moment: float) -> float:
-        """A moment by the machine's clock, as the run's times are: that clock may have been set since the run began."""
+        """Convert a time of the machine's clock to the run's: the clock may have been set."""
         return moment + self.clock.behind
 
     @property
@@ -169,12 +171,12 @@ class History:
     # Folding
 
     def apply(self, event: AnyEvent) -> None:
-        """Take in the run's next event."""
+        """Process the run's next event."""
         self._take(event)
         self._pour()
 
     def apply_all(self, batch: Iterable[AnyEvent]) -> None:
-        """Take in the run's next events, many times faster than one by one."""
+        """Process the run's next events, many times faster than one by one."""
         rest = iter(batch)
         while together := list(islice(rest, _TOGETHER)):
             for event in together:
@@ -182,11 +184,11 @@ class History:
             self._pour()
 
     def inherit(self, event: AnyEvent) -> None:
-        """Take in what a run that this one was resumed from had trained: its steps, epochs and learning rates."""
+        """Process an event of a run that this one resumed: steps, epochs and learning rates."""
         self.inherit_all((event,))
 
     def inherit_all(self, batch: Iterable[AnyEvent]) -> None:
-        """Take in many events of such a run."""
+        """Process many events of such a run."""
         rest = iter(batch)
         while together := list(islice(rest, _TOGETHER)):
             for event in together:
@@ -195,7 +197,7 @@ class History:
             self._pour()
 
     def foresee(self, later: History) -> None:
-        """Show the curves of `later`, made of some of the events that are still to come, until those are applied."""
+        """Show the curves of `later`, a sample of future events, until those are applied."""
         self.losses.foresee(*(later.losses.column(name) for name in ("step", "loss", "time")))
         self.learning_rates.foresee(*(later.learning_rates.column(name) for name in ("step", "value", "time")))
         self.epochs.foresee(later.epochs)
@@ -203,7 +205,7 @@ class History:
             self.memory.setdefault(device, MemorySeries(device)).foresee(series)
 
     def share(self, other: History) -> None:
-        """Show the curves and lists of `other` from now on, as they grow, beside the newest figures known here."""
+        """From now on, show the growing curves and lists of `other`, and the newest figures."""
         self.losses, self.learning_rates, self.epochs = other.losses, other.learning_rates, other.epochs
         self.warnings, self.states, self.log = other.warnings, other.states, other.log
         self._checkpoints = other._checkpoints
@@ -211,13 +213,13 @@ class History:
             self.memory.setdefault(device, MemorySeries(device)).share(series)
 
     def conclude_lost(self, reason: str = "") -> None:
-        """Take note that the trainer is gone without a last word, which only a reader can tell."""
+        """Record that the trainer is gone without a final event, which only a reader can tell."""
         if not self.ended:
             self.revision += 1
             self.state, self.reason = "lost", reason
 
     def _timed(self, event: AnyEvent) -> AnyEvent:
-        # The writer sets the time. Where nobody has, it is that of the event before.
+        # The writer sets the time. If it is missing, the previous event's counts.
         time = self.clock.at(event.time or math.nan, event.elapsed)
         return event if time == event.time or not math.isfinite(time) else replace(event, time=time)
 

@@ -23,7 +23,7 @@ class LogLine:
 
 
 class LogLines:
-    """The newest ten thousand lines, of eight million characters at most; `total` counts all there ever were."""
+    """The newest ten thousand lines, of at most eight million characters; `total` counts all."""
 
     def __init__(self) -> None:
         self.total = 0
@@ -39,11 +39,11 @@ class LogLines:
         return iter(self._lines)
 
     def __getitem__(self, place: int) -> LogLine:
-        """The line at this place of those kept; the newest is -1."""
+        """The line at this index among those kept; the newest is -1."""
         return self._lines[place]
 
     def say(self, time: float, level: Level, message: str) -> None:
-        """Add a line; one that is far too long is cut, and says so."""
+        """Add a line; one that is far too long is cut and marked."""
         self.total += 1
         line = LogLine(time, level, shortened(message))
         self._lines.append(line)
@@ -53,7 +53,7 @@ class LogLines:
 
 
 def shortened(message: str) -> str:
-    """The message, or the beginning of one that is far too long, with how much there is in all."""
+    """The message; if it is far too long, its beginning and its full length."""
     if len(message) <= LONGEST_MESSAGE:
         return message
     return f"{message[:LONGEST_MESSAGE]}… ({len(message)} characters in all: see events.jsonl)"

@@ -1,19 +1,22 @@
-"""Memory of one logical device over time."""
+"""The memory of one logical device over time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from gpu_studio.runs.events import DeviceMemory
+from gpu_studio.contract.events import DeviceMemory
 from gpu_studio.runs.reading.series import Array, Series
 
-# More than two hours at two samples a second before anything is thinned; 0.4 MiB a device.
+# More than two hours at two samples per second before thinning; 0.4 MiB per device.
 _MOST_POINTS: Final = 1 << 14
 
 
 class MemorySeries:
-    """What one logical device used, in bytes. `source` says what was counted, as in `events.DeviceMemory`."""
+    """The memory used on one logical device, in bytes. `source` says what was counted.
+
+    Its values are those of `events.DeviceMemory`.
+    """
 
     def __init__(self, device: str) -> None:
         self.device = device
@@ -38,7 +41,7 @@ class MemorySeries:
 
     @property
     def peaks(self) -> Array:
-        """The most bytes in use so far, as told with each sample, shape (samples,)."""
+        """The largest use so far, as reported with each sample, in bytes, shape (samples,)."""
         return self._series.column("peak")
 
     @property
@@ -72,9 +75,9 @@ class MemorySeries:
         self._series.add_rows([(time, sample.current, sample.peak) for time, sample in samples])
 
     def foresee(self, later: MemorySeries) -> None:
-        """Show what `later` has of times after these until it is added."""
+        """Show the samples of `later` after these until they are added."""
         self._series.foresee(later.times, later.current, later.peaks)
 
     def share(self, other: MemorySeries) -> None:
-        """Show the curves of `other` from now on, as they grow, beside the newest sample that is known here."""
+        """From now on, show the growing curves of `other`, with the newest sample known here."""
         self._series = other._series

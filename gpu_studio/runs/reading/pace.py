@@ -1,4 +1,4 @@
-"""How fast a run goes, and when it will be done."""
+"""How fast a run trains, and when it will be done."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import deque
 from statistics import median_low
 from typing import Final, NamedTuple
 
-from gpu_studio.runs.events import State, Steps
+from gpu_studio.contract.events import State, Steps
 
 RECENT_SECONDS: Final = 2.0
 _STEADY_SECONDS: Final = 30.0
@@ -15,10 +15,10 @@ _NANO: Final = 1_000_000_000
 _LONGEST: Final = 1e9
 
 
-class Call(NamedTuple):
-    """What a call of the compiled function trained, when it ended, and the nanoseconds that it took.
+class TimedCall(NamedTuple):
+    """What a call of the compiled function trained, when it ended, and its duration in nanoseconds.
 
-    Those are whole numbers, because sums of fractions that grow and shrink for days do not come back to nothing.
+    These are integers, because float sums that grow and shrink for days do not return to zero.
     """
 
     time: float
@@ -29,26 +29,26 @@ class Call(NamedTuple):
     epoch: int
 
 
-def call_of(event: Steps) -> Call:
-    """The call that an event tells of."""
+def call_of(event: Steps) -> TimedCall:
+    """The call that an event reports."""
     took, waited = _nanoseconds(event.seconds), _nanoseconds(event.input_seconds)
-    return Call(event.time, took, waited, event.samples, len(event.losses), event.epoch)
+    return TimedCall(event.time, took, waited, event.samples, len(event.losses), event.epoch)
 
 
 def _nanoseconds(seconds: float) -> int:
     return round(min(max(seconds, 0.0), _LONGEST) * _NANO)
 
 
-class Calls:
-    """The calls that ended within the last `seconds` of training, at least the newest, and their sums."""
+class RecentCalls:
+    """The calls of the last `seconds` of training, at least the newest, and their sums."""
 
     def __init__(self, seconds: float) -> None:
         self._span = seconds
-        self._kept: deque[Call] = deque()
+        self._kept: deque[TimedCall] = deque()
         self.clear()
 
-    def add(self, call: Call) -> None:
-        """Take in the newest call, and drop those that are too old beside it."""
+    def add(self, call: TimedCall) -> None:
+        """Add the newest call, and drop those that are too old."""
         kept, oldest = self._kept, call.time - self._span
         kept.append(call)
         self._took += call.took
@@ -77,7 +77,7 @@ class Calls:
         """The part of it that was spent waiting for data."""
         return self._waited / _NANO
 
-    def _drop(self, call: Call) -> None:
+    def _drop(self, call: TimedCall) -> None:
         self._took -= call.took
         self._waited -= call.waited
         self.samples -= call.samples
@@ -85,46 +85,49 @@ class Calls:
 
 
 class Pace:
-    """Throughput of late, and the time that what is left will take. Pauses count as no time."""
+    """Recent throughput, and the estimated time left. Pauses do not count."""
 
     def __init__(self) -> None:
-        self._recent = Calls(RECENT_SECONDS)
-        self._steady = Calls(_STEADY_SECONDS)
+        self._recent = RecentCalls(RECENT_SECONDS)
+        self._steady = RecentCalls(_STEADY_SECONDS)
         self._gaps: deque[float] = deque(maxlen=_GAPS)
-        self._last: Call | None = None
+        self._last: TimedCall | None = None
         self._paused = False
 
     def add(self, event: Steps) -> None:
-        """Take note of a call that has ended."""
+        """Record a finished call."""
         call = call_of(event)
         self._recent.add(call)
         last, self._last = self._last, call
         if last is None:
-            return  # The first call holds the tracing of the function: it says nothing about the others.
+            return  # The first call includes tracing the function: it says nothing about the others.
         self._steady.add(call)
         if call.epoch != last.epoch and not self._paused:
             self._gaps.append(max(0.0, call.time - call.took / _NANO - last.time))
         self._paused = False
 
     def state(self, state: State) -> None:
-        """Take note of the state that the run is in from now on."""
+        """Record the run's new state."""
         if state == "paused":
             self._paused = True
             self._recent.clear()
 
     @property
-    def last(self) -> Call | None:
+    def last(self) -> TimedCall | None:
         """The newest call; None before the first."""
         return self._last
 
     @property
-    def steady(self) -> Calls:
-        """The calls of the last half minute of training, the run's first left out."""
+    def steady(self) -> RecentCalls:
+        """The calls of the last half minute of training, without the run's first."""
         return self._steady
 
     @property
     def usual_gap(self) -> float | None:
-        """Seconds that the end of an epoch takes of late; None before the first epoch is followed by another."""
+        """The recent duration of an epoch's end, in seconds.
+
+        None until an epoch follows the first.
+        """
         return median_low(self._gaps) if self._gaps else None
 
     @property
@@ -138,10 +141,11 @@ class Pace:
         return _ratio(self._recent.input_seconds, self._recent.seconds)
 
     def seconds_for(self, steps: int, epoch_ends: int) -> float | None:
-        """Seconds that so many more steps, with so many ends of an epoch between or after them, will take.
+        """The seconds that this many more steps will take, with this many ends of epochs.
 
-        Steps go as in the last half minute; the end of an epoch (validation, checkpoint) takes the lower median of
-        the last five, because the first one also holds what is compiled then. None: not known yet.
+        Steps take as long as in the last half minute; the end of an epoch (validation, checkpoint)
+        the lower median of the last five, because the first one includes compilation. None if
+        unknown.
         """
         step = _ratio(self._steady.seconds, self._steady.steps)
         if step is None:

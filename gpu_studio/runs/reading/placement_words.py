@@ -1,15 +1,14 @@
-"""What is said of where the layers of a run were executed: the same in the window and on the command line."""
+"""Describe where a run's layers were executed, identically in the window and the command line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
+from gpu_studio.common.figures import grouped, plural
+from gpu_studio.contract.events import Crossing
 from gpu_studio.plan.problems import listed
-from gpu_studio.runs.events import Crossing
-from gpu_studio.runs.reading.placements import JOIN, Judgement, LayerRow, Misplaced, PassRow
-from gpu_studio.runs.wording import plural
-from gpu_studio.thousands import grouped
+from gpu_studio.runs.reading.placements import JOIN, Judgement, LayerRow, MisplacedOperations, PassRow
 
 NONE: Final = "–"
 NAMED: Final = 3
@@ -17,18 +16,18 @@ NAMED: Final = 3
 
 
 def headline(found: Judgement) -> str:
-    """In a sentence or two whether the layers ran where they were put."""
+    """Whether the layers ran where they were placed, in a sentence or two."""
     return _mismatch(found) if found.wrong else _agreement(found)
 
 
 def choice(found: Judgement) -> str:
-    """In a sentence for which layers the program chose, as the plan leaves them out; empty if there are none."""
+    """The layers that the plan leaves out and the program placed, in a sentence; empty if none."""
     left = [layer.layer for layer in found.layers if layer.by_plan is False]
     return f"The plan leaves out {_some(left)}: placed where the inputs are." if left else ""
 
 
 def asked_in_words(layer: LayerRow) -> str:
-    """The devices that were asked for: `CPU:1`, `CPU:0 + CPU:1, joined on CPU:2`."""
+    """The requested devices: `CPU:1`, `CPU:0 + CPU:1, joined on CPU:2`."""
     if not layer.asked:
         return "not told"
     joined = f", joined on {layer.joined_on}" if layer.joined_on else ""
@@ -36,12 +35,12 @@ def asked_in_words(layer: LayerRow) -> str:
 
 
 def ran_in_words(row: PassRow) -> str:
-    """The devices on which a pass ran, and how many operations on each: `CPU:1 12`; `–` where there is none."""
+    """The devices that ran a pass, with the number of operations: `CPU:1 12`; `–` if none."""
     return ", ".join(f"{device} {grouped(count)}" for device, count in row.ran) or NONE
 
 
-def misplaced_in_words(each: Misplaced) -> str:
-    """What is not where it was asked to be, in a sentence."""
+def misplaced_in_words(each: MisplacedOperations) -> str:
+    """What ran elsewhere than requested, in a sentence."""
     asked = listed(each.asked, "or") or "any device that was asked for"
     if not each.operations:
         return f"The {each.way} of {each.layer} did nothing on {asked}, where a part of it was put."
@@ -53,7 +52,10 @@ def misplaced_in_words(each: Misplaced) -> str:
 
 
 def edge_in_words(each: Crossing) -> str:
-    """Which layers make and take what crosses; what belongs to no layer is the data, the loss or the step counter."""
+    """The layers that send and receive.
+
+    What belongs to none is the data, the loss or the step counter.
+    """
     if not each.source and not each.target:
         return "data, loss and counters"
     return f"{each.source or 'data or loss'} → {each.target or 'loss or counters'}"

@@ -1,4 +1,4 @@
-"""Where the layers of a run were asked to be, held against where TensorFlow executed them."""
+"""Compare where a run's layers were requested to run with where TensorFlow executed them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from gpu_studio.runs.events import AskedPlace, Crossing, PartRow, Placement
+from gpu_studio.contract.events import AskedPlace, Crossing, PartRow, Placement
 
 Verdict = Literal["as asked", "joined", "elsewhere", "no operations", "not asked"]
 _BY_WEIGHT: Final[tuple[Verdict, ...]] = ("elsewhere", "not asked", "joined", "as asked", "no operations")
@@ -18,11 +18,11 @@ _ALL_PARTS = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Misplaced:
-    """Operations of a layer, or of a part of it, that were executed on `device`, and not on one of `asked`.
+class MisplacedOperations:
+    """Operations of a layer, or a part of it, that ran on `device` and not on one of `asked`.
 
-    `part` is that of the event's rows; empty where the layer is not split. With no operations and no device: the part
-    has none at all in a pass in which the others of the layer have some.
+    `part` is that of the event's rows; empty if the layer is not split. Without operations and
+    device: the part has none in a pass in which other parts of the layer have some.
     """
 
     layer: str
@@ -35,17 +35,17 @@ class Misplaced:
 
 @dataclass(frozen=True, slots=True)
 class PassRow:
-    """A pass of a layer: the devices that were asked for, and how many operations were executed on which."""
+    """A pass of a layer: the requested devices, and the number of operations executed on each."""
 
     way: str
     asked: tuple[str, ...]
     ran: tuple[tuple[str, int], ...]
     verdict: Verdict
-    wrong: tuple[Misplaced, ...] = ()
+    wrong: tuple[MisplacedOperations, ...] = ()
 
     @property
     def operations(self) -> int:
-        """How many were executed, wherever."""
+        """The number of operations, on all devices."""
         return sum(count for _, count in self.ran)
 
 
@@ -53,8 +53,9 @@ class PassRow:
 class LayerRow:
     """A layer with its passes, in the order of `WAYS`.
 
-    `joined_on` is where the outputs of a split layer become one; empty where it is not split. `by_plan` says whether
-    the plan names the layer, or the program chose its device; None where that was not told.
+    `joined_on` is where the outputs of a split layer are joined; empty if it is not split.
+    `by_plan` says whether the plan names the layer or the program chose its device; None if
+    unknown.
     """
 
     layer: str
@@ -64,18 +65,18 @@ class LayerRow:
     passes: tuple[PassRow, ...]
 
     @property
-    def wrong(self) -> tuple[Misplaced, ...]:
-        """What of it is not where it was asked to be."""
+    def wrong(self) -> tuple[MisplacedOperations, ...]:
+        """The operations that ran elsewhere than requested."""
         return tuple(each for row in self.passes for each in row.wrong)
 
     @property
     def operations(self) -> int:
-        """How many operations it has in all passes."""
+        """The number of operations in all passes."""
         return sum(row.operations for row in self.passes)
 
     @property
     def verdict(self) -> Verdict:
-        """That of its passes which says most."""
+        """The most significant verdict of its passes."""
         verdicts = {row.verdict for row in self.passes}
         return next(verdict for verdict in _BY_WEIGHT if verdict in verdicts)
 
@@ -88,28 +89,28 @@ class Judgement:
     crossings: tuple[Crossing, ...]
 
     @property
-    def wrong(self) -> tuple[Misplaced, ...]:
-        """What is not where it was asked to be."""
+    def wrong(self) -> tuple[MisplacedOperations, ...]:
+        """The operations that ran elsewhere than requested."""
         return tuple(each for layer in self.layers for each in layer.wrong)
 
     @property
     def operations(self) -> int:
-        """How many operations belong to layers."""
+        """The number of operations that belong to layers."""
         return sum(layer.operations for layer in self.layers)
 
     @property
     def crossing_bytes(self) -> int:
-        """The bytes that are known to cross in a step."""
+        """The bytes known to be transferred in a step."""
         return sum(each.bytes or 0 for each in self.crossings)
 
     @property
     def crossing_is_least(self) -> bool:
-        """Whether more crosses than is known: the shape of some tensors is not."""
+        """Whether more is transferred than known: some tensors' shapes are unknown."""
         return any(each.bytes is None for each in self.crossings)
 
 
 def judged(placement: Placement) -> Judgement:
-    """Hold what was executed against what was asked, layer by layer, pass by pass and part by part."""
+    """Compare executed with requested placement by layer, pass and part."""
     parts = placement.parts or [
         PartRow(layer=layer, way=way, part=_ALL_PARTS, device=device, operations=count)
         for layer, way, device, count in placement.rows
@@ -141,7 +142,7 @@ def _pass(way: str, asked: AskedPlace | None, rows: Sequence[PartRow]) -> PassRo
     return PassRow(way, tuple(asked.devices), counts, _verdict(rows, wrong), wrong)
 
 
-def _verdict(rows: Sequence[PartRow], wrong: Sequence[Misplaced]) -> Verdict:
+def _verdict(rows: Sequence[PartRow], wrong: Sequence[MisplacedOperations]) -> Verdict:
     if wrong:
         return "elsewhere"
     if not rows:
@@ -149,16 +150,16 @@ def _verdict(rows: Sequence[PartRow], wrong: Sequence[Misplaced]) -> Verdict:
     return "joined" if any(row.part == JOIN for row in rows) else "as asked"
 
 
-def _elsewhere(asked: AskedPlace, rows: Iterable[PartRow]) -> Iterator[Misplaced]:
+def _elsewhere(asked: AskedPlace, rows: Iterable[PartRow]) -> Iterator[MisplacedOperations]:
     for row in rows:
         wanted = _wanted(asked, row.part)
         if row.device not in wanted:
             part = row.part if len(asked.devices) > 1 else ""
-            yield Misplaced(row.layer, row.way, part, wanted, row.device, row.operations)
+            yield MisplacedOperations(row.layer, row.way, part, wanted, row.device, row.operations)
 
 
 def _wanted(asked: AskedPlace, part: str) -> tuple[str, ...]:
-    """The devices on which a part of a layer is where it was asked to be."""
+    """The devices on which a part of a layer runs as requested."""
     home = (asked.joined_on,) if asked.joined_on else tuple(asked.devices[:1])
     if part == JOIN:
         return home
@@ -167,14 +168,14 @@ def _wanted(asked: AskedPlace, part: str) -> tuple[str, ...]:
     return tuple(asked.devices[int(part) : int(part) + 1]) if part.isdecimal() else ()
 
 
-def _missing(way: str, asked: AskedPlace, rows: Sequence[PartRow]) -> Iterator[Misplaced]:
-    """The parts of a split layer that did nothing in a pass in which others did something."""
+def _missing(way: str, asked: AskedPlace, rows: Sequence[PartRow]) -> Iterator[MisplacedOperations]:
+    """The parts of a split layer without operations in a pass in which other parts have some."""
     there = {row.part for row in rows if row.part != JOIN}
     if not there or len(asked.devices) < 2:
         return
     ran_on = {row.device for row in rows}
     for number, device in enumerate(asked.devices):
         if _ALL_PARTS in there and device not in ran_on:
-            yield Misplaced(asked.layer, way, _ALL_PARTS, (device,), "", 0)
+            yield MisplacedOperations(asked.layer, way, _ALL_PARTS, (device,), "", 0)
         elif _ALL_PARTS not in there and str(number) not in there:
-            yield Misplaced(asked.layer, way, str(number), (device,), "", 0)
+            yield MisplacedOperations(asked.layer, way, str(number), (device,), "", 0)

@@ -1,8 +1,8 @@
-"""The least and greatest of ever longer blocks of a growing curve: a picture of it needs no look at every point.
+"""Minima and maxima of blocks of a growing curve, so that drawing it need not visit every point.
 
-It is the min/max tree that audio editors draw waveforms from: 16 points make a block, four blocks the next longer one.
-What a picture needs of a stretch is then put together of the longest blocks that fit between its pixel columns, and of
-single points only where a column begins or ends within the shortest block.
+It is the min/max tree with which audio editors draw waveforms: 16 points form a block, four blocks
+the next longer one. A pixel column is assembled from the longest blocks that fit between its edges,
+and from single points only where it begins or ends within a shortest block.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _NONE: Final = -1
 
 
 class Pyramid:
-    """Blocks over the `settled` first points of a curve, which only ever grows, but for `cut`.
+    """Blocks over the first `settled` points of a curve, which only grows, except for `cut`.
 
-    Values that are not finite count as not there. A block costs 12 bytes, a twentieth of what its points take, and is
-    made when a picture first needs it. Whoever drew the curve can tell by `total`, the series' own, whether anything is
-    new, and by `layout` whether more than its end may be another.
+    Non-finite values are ignored. A block costs 12 bytes, a twentieth of its points, and is built
+    when a picture first needs it. By `total`, the series' own, a caller can tell whether anything
+    is new, and by `layout` whether more than the end may have changed.
     """
 
     def __init__(self) -> None:
@@ -44,21 +44,22 @@ class Pyramid:
         return sum(level.nbytes for level in self._levels)
 
     def settle(self, points: int, total: int) -> None:
-        """So many points stay as they are from now on."""
+        """Declare that this many points will not change any more."""
         self.settled, self.total = points, total
 
     def cut(self, points: int) -> None:
-        """From this point on everything is another: forget it."""
+        """Discard everything from this point on, because it has changed."""
         self.settled = min(self.settled, points)
         self.layout += 1
         for level in self._levels:
             level.filled = min(level.filled, points // level.size)
 
     def extremes(self, y: Array, first: int, last: int, cuts: Indices) -> Indices:
-        """Places among the points from `first` to before `last`, sorted, that hold every extreme between two `cuts`.
+        """Sorted indices from `first` to before `last` that include every extreme between `cuts`.
 
-        The first of the least and the first of the greatest finite values between each two of the cuts (sorted, shape
-        (cuts,)) are among them, and so are the first and the last point. `y` are the values of the whole curve.
+        They include the first minimum and the first maximum of the finite values between each two
+        of the cuts (sorted, shape (cuts,)), and the first and the last point. `y` are the values of
+        the whole curve.
         """
         found: list[NDArray[np.integer]] = []
         for level, blocks in self._pieces(y, first, last, cuts):
@@ -68,7 +69,7 @@ class Pyramid:
         return places[np.searchsorted(places, 0) :]
 
     def missing(self, y: Array, first: int, last: int) -> Indices:
-        """The places from `first` to before `last` whose value is not finite, shape (places,)."""
+        """The indices from `first` to before `last` of non-finite values, shape (indices,)."""
         self._cover(y)
         level = self._levels[0]
         begin = min(-(-first // BLOCK), level.filled)
@@ -80,9 +81,9 @@ class Pyramid:
         return places[~np.isfinite(y[places])]
 
     def _pieces(self, y: Array, first: int, last: int, cuts: Indices) -> Iterator[Piece]:
-        """Whole blocks that no cut falls into, from the longest, and at last the single points that are left."""
+        """Whole blocks without a cut inside, from the longest down, then single points."""
         self._cover(y)
-        # So the first and the last point are single ones.
+        # So the first and the last point are single points.
         cuts = np.concatenate((cuts, (first, first + 1, last - 1, last)))
         number = _longest((last - first) // len(cuts))
         level = self._levels[number]
@@ -102,7 +103,7 @@ class Pyramid:
         yield None, np.concatenate((points, np.arange(max(first, level.filled * BLOCK), last)))
 
     def _cover(self, y: Array) -> None:
-        """Make the blocks of what has settled since the last time."""
+        """Build the blocks of the newly settled points."""
         below = None
         for level in self._levels:
             level.fill(y, self.settled // level.size, below)
@@ -110,9 +111,9 @@ class Pyramid:
 
 
 class _Level:
-    """The blocks of one length: the places of their first least and first greatest value, -1 without one.
+    """The blocks of one length: the indices of their first minimum and maximum, -1 without one.
 
-    `counts` says how many points of each are finite.
+    `counts` is the number of finite points of each.
     """
 
     def __init__(self, size: int) -> None:
@@ -135,14 +136,14 @@ class _Level:
         return blocks[np.searchsorted(blocks, first // self.size) : np.searchsorted(blocks, -(-last // self.size))]
 
     def touched(self, cuts: Indices) -> Flags:
-        """For each block whether a cut falls into it, and not only beside it."""
+        """For each block whether a cut is inside it, not just at its edge."""
         flags = np.zeros(self.filled + 1, dtype=np.bool_)
         inner = cuts[cuts % self.size > 0] // self.size
         flags[np.minimum(inner, self.filled)] = True
         return flags
 
     def fill(self, y: Array, blocks: int, below: _Level | None) -> None:
-        """Have so many blocks; those of the level below are there."""
+        """Extend to this many blocks; those of the level below exist."""
         begin = self.filled
         if blocks <= begin:
             return
@@ -162,7 +163,7 @@ class _Level:
         self.filled = blocks
 
     def _choose(self, new: slice, low: Places, high: Places, lows: Array, highs: Array) -> None:
-        """Of the places in each row keep that of the first least, and that of the first greatest value, if any."""
+        """Reduce each row of indices to those of its first minimum and first maximum, if any."""
         rows, there = np.arange(len(low)), self.counts[new] > 0
         if not np.isfinite(lows).all():
             lows, highs = np.where(np.isnan(lows), np.inf, lows), np.where(np.isnan(highs), -np.inf, highs)
@@ -170,9 +171,9 @@ class _Level:
         self.greatest[new] = np.where(there, high[rows, highs.argmax(axis=1)], _NONE)
 
     def _grow(self, blocks: int) -> None:
-        room = len(self.least)
-        if blocks > room:
-            more = max(blocks, 2 * room) - room
+        capacity = len(self.least)
+        if blocks > capacity:
+            more = max(blocks, 2 * capacity) - capacity
             self.least, self.greatest = np.pad(self.least, (0, more)), np.pad(self.greatest, (0, more))
             self.counts = np.pad(self.counts, (0, more))
 
@@ -181,10 +182,10 @@ Piece = tuple[_Level | None, Indices]
 
 
 def _longest(between_cuts: int) -> int:
-    """The number of the longest level of whose blocks two fit between cuts so far apart."""
+    """The longest level of which two blocks fit between cuts this far apart."""
     return next((number for number in range(_LEVELS - 1, 0, -1) if 2 * BLOCK * _FAN**number <= between_cuts), 0)
 
 
 def _at(y: Array, places: Places) -> Array:
-    """The values there; not a number where there is none."""
+    """The values there; NaN where there is none."""
     return np.where(places == _NONE, np.nan, y[places])

@@ -1,4 +1,4 @@
-"""Numbers that come for hours and are drawn as a curve: bounded memory, and views that cost nothing."""
+"""A long series of numbers to draw as a curve: bounded memory, and views without copying."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ _FORESEEN: Final = 8192
 
 
 class Series:
-    """Points of several columns (step, loss, time, …), in the order they came. All values are float64.
+    """Points of several columns (step, loss, time, …), in order of arrival. All values are float64.
 
-    Storage doubles when it is full. At `most` points the older ones are thinned: each group of four becomes two, the
-    points with the least and the greatest value in column `by`. From then on groups are taken of the points that grow
-    old, and whenever half of the room is theirs their resolution halves evenly, over the whole series. So the newest
-    quarter is kept whole, peaks stay, and 1,000 points a second cost 4 MiB a column at most, for ever.
+    Storage doubles when it is full. At `most` points the older ones are thinned: each group of four
+    becomes two, the points with the minimum and the maximum in column `by`. From then on ageing
+    points are grouped, and whenever groups fill half of the storage their resolution halves evenly,
+    over the whole series. So the newest quarter is kept whole, peaks stay, and 1,000 points per
+    second cost at most 4 MiB per column, however long.
 
-    The column `along`, if there is one, never falls: what lies below the value before is raised to it. Points that are
-    known before their turn, because somebody looked ahead, can be put behind the others by `foresee`; and what was
-    thinned can be `near` for a while, every point of it, in a series of its own.
+    The column `along`, if there is one, never falls: a smaller value is raised to the previous one.
+    Points known in advance from a preview can be appended by `foresee`; and a thinned part can
+    temporarily be `near`, with every point, in a series of its own.
     """
 
     def __init__(self, *columns: str, by: str, along: str | None = None, most: int = MOST_POINTS) -> None:
@@ -50,41 +51,47 @@ class Series:
         self.near: Near | None = None
 
     def __len__(self) -> int:
-        """Count the points kept, and those foreseen."""
+        """The number of points kept, and of those known in advance."""
         self._pass_ahead()
         return self._size + len(self._ahead[0])
 
     @property
     def total(self) -> int:
-        """The number of points ever added; it changes exactly when there is something new to draw."""
+        """The number of points ever added.
+
+        It changes exactly when there is something new to draw.
+        """
         return self._total
 
     @property
     def group(self) -> int:
-        """How many points that came stand behind each pair of the older ones; 1: every point is kept."""
+        """How many original points each pair of older ones represents; 1: every point is kept."""
         return self._group
 
     @property
     def thinned(self) -> tuple[int, float]:
-        """How many of the oldest points stand for several that came, and for how many each does: two a group stay."""
+        """The number of oldest points that are thinned, and how many originals each represents."""
         return self._old, max(self._group / 2, 1.0)
 
     @property
     def pyramid(self) -> Pyramid:
-        """Blocks over column `by`, where the series has one to come along."""
+        """Blocks over column `by`, if the series has a column `along`."""
         self._pyramid.settle(self._size, self._total)
         return self._pyramid
 
     def column(self, name: str) -> Array:
-        """Return a read-only view, shape (points,), of one column. A later `add` may leave it behind: ask again."""
-        end = len(self)  # which may make the storage anew
+        """Return a read-only view, shape (points,), of one column.
+
+        A later `add` may replace it: ask again.
+        """
+        end = len(self)  # which may reallocate the storage
         view = self._data[self._names.index(name), :end]
         view.flags.writeable = False
         return view
 
     @property
     def x(self) -> Array:
-        """The column along which the points come, shape (points,); else the first."""
+        """The column `along`, shape (points,); else the first."""
         return self.column(self._names[self._along or 0])
 
     @property
@@ -93,7 +100,7 @@ class Series:
         return self.column(self._names[self._by])
 
     def is_whole(self, start: float, end: float) -> bool:
-        """Whether every point from `start` to `end` of the column `along` is there, not thinned and not foreseen."""
+        """Whether every point from `start` to `end` along is here, not thinned or foreseen."""
         if self._along is None:
             return self._group == 1
         along, ahead = self._data[self._along], self._ahead[self._along]
@@ -106,12 +113,12 @@ class Series:
         return int(np.searchsorted(self.x, end, side="right") - np.searchsorted(self.x, start, side="left"))
 
     def nearest(self, place: float) -> Series:
-        """The series that knows most of this place of the column `along`: this one, or what is near."""
+        """The series with the most detail at this place along: this one, or the near one."""
         near = self.near
         return near.series if near is not None and near.start <= place <= near.end and len(near.series) else self
 
     def spliced(self, name: str) -> Array:
-        """One column, shape (points,), with every point that is near in the place of those kept of that while."""
+        """One column, shape (points,), with the near points in place of the thinned ones."""
         whole, near = self.column(name), self.near
         if near is None:
             return whole
@@ -124,7 +131,7 @@ class Series:
         return float(column[-1]) if len(column) else None
 
     def add(self, *columns: Column) -> None:
-        """Add points: for each column a number, or as many numbers as the longest has (None: not a number)."""
+        """Add points: for each column one number, or as many as the longest has (None: NaN)."""
         self._add(self._points(columns))
 
     def add_rows(self, rows: Sequence[Sequence[float | None]]) -> None:
@@ -145,7 +152,7 @@ class Series:
             done += count
 
     def foresee(self, *columns: Column) -> None:
-        """Show these points, sorted along `along`, behind the others until what is added has come so far.
+        """Show these points, sorted along `along`, until points up to there are added.
 
         Of many thousands the extremes are shown.
         """
@@ -161,7 +168,7 @@ class Series:
 
     @property
     def _newest(self) -> float:
-        """The last value along, without what is foreseen."""
+        """The last value along, without points known in advance."""
         return float(self._data[self._along or 0, self._size - 1]) if self._size else -math.inf
 
     def _points(self, columns: Sequence[Column]) -> Array:
@@ -180,7 +187,7 @@ class Series:
         np.maximum.accumulate(row, out=row)
 
     def _pass_ahead(self) -> None:
-        """Put what was foreseen behind what has been added since, as far as it still lies ahead."""
+        """Append the points known in advance that are still ahead of what has been added."""
         if not self._ahead.shape[1] or self._ahead_from == self._total:
             return
         self._ahead_from = self._total
@@ -197,19 +204,19 @@ class Series:
             self._data = grown
 
     def _make_room(self) -> None:
-        """Thin the points that have grown old, or where they have taken half of the room, those that were thinned."""
+        """Thin the ageing points, or, if they fill half of the storage, those thinned before."""
         aged = self._size - self._old - self._most // 4
         if aged < _GROUP or self._old > max(self._most // 2, _GROUP):
             self._group = max(2 * self._group, _GROUP)
             self._thin(0, (self._old if self._old >= _GROUP else self._size) // _GROUP * _GROUP, _GROUP)
             return
         self._group = max(self._group, _GROUP)
-        # After most² / 16 points a group no longer finds room beside the others, and smaller ones have to do.
+        # After most² / 16 points a whole group no longer fits beside the others: use smaller ones.
         group = min(self._group, 1 << aged.bit_length() - 1)
         self._thin(self._old, aged - aged % group, group)
 
     def _thin(self, first: int, count: int, group: int) -> None:
-        """Of `count` points from `first` on keep two of each group, and let the others move up."""
+        """Keep two points per group of the `count` from `first` on, and move up the others."""
         thinned = extremes(self._data[:, first : first + count], self._by, group)
         end, gone = first + thinned.shape[1], count - thinned.shape[1]
         self._data[:, first:end] = thinned
@@ -229,7 +236,7 @@ class Near:
 
     @property
     def drawn(self) -> tuple[Array, Array]:
-        """The column along which the points come, and that by which they would be thinned, each of shape (points,)."""
+        """The columns `along` and `by`, each of shape (points,)."""
         places = slice(*self.ends(self.series.x))
         return self.series.x[places], self.series.y[places]
 
@@ -238,17 +245,16 @@ class Near:
         return self.series.column(name)[slice(*self.ends(self.series.x))]
 
     def ends(self, along: Array) -> tuple[int, int]:
-        """The places of `along`, sorted, from `start` to `end`: where this stands in its place."""
+        """The indices from `start` to `end` in the sorted `along`, which these points replace."""
         first, last = np.searchsorted(along, self.start, side="left"), np.searchsorted(along, self.end, side="right")
         return int(first), max(int(last), int(first))
 
 
 def extremes(points: Array, by: int, group: int) -> Array:
-    """Pick the two of each `group` of points with least and greatest column `by`, in order.
+    """Pick the two of each `group` of points with the minimum and maximum of column `by`, in order.
 
-    `points` has the shape (columns, n × group), the result (columns, 2 × n).
-
-    Values that are not numbers count as neither, unless a group holds nothing else.
+    `points` has the shape (columns, n × group), the result (columns, 2 × n). NaN values count as
+    neither, unless a group holds nothing else.
     """
     groups = points.reshape(points.shape[0], -1, group)
     values = groups[by]
@@ -258,7 +264,7 @@ def extremes(points: Array, by: int, group: int) -> Array:
         greatest = np.where(missing, -np.inf, values).argmax(axis=1)
     else:
         least, greatest = values.argmin(axis=1), values.argmax(axis=1)
-    # Where both are the same point (all equal, or only one number) the group's last stands in for one of them.
+    # If both are the same point (all equal, or only one number), the last point replaces one.
     greatest = np.where(least == greatest, np.where(least == group - 1, 0, group - 1), greatest)
     first = np.minimum(least, greatest)
     chosen = np.stack((first, least + greatest - first), axis=1) + group * np.arange(len(values))[:, np.newaxis]

@@ -1,46 +1,50 @@
-"""A stretch of a run's events read again, for every point of curves that were thinned there."""
+"""Read a part of a run's events again, for every point of curves that were thinned there."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 
-from gpu_studio.runs.events import AnyEvent, Steps, decode
-from gpu_studio.runs.reading.bookmarks import Lines
+from gpu_studio.contract.events import AnyEvent, Steps, decode
+from gpu_studio.contract.lines import LineTail
+from gpu_studio.runs.reading.bookmarks import UnreadLines
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.reading.lines import LineTail
 
 _KINDS: Final = ("steps", "memory", "learning_rate")
 _WANTED: Final = tuple(f'{{"event":"{kind}"'.encode() for kind in _KINDS)
 
 
 class LinesAgain:
-    """The whole lines between two places of a file, a bounded number of bytes at a time."""
+    """The whole lines between two places of a file, read in bounded pieces."""
 
-    def __init__(self, path: Path, place: Lines) -> None:
+    def __init__(self, path: Path, place: UnreadLines) -> None:
         self._tail = LineTail(path, place.begin.offset)
         self._until = place.until
 
     @property
     def complete(self) -> bool:
-        """Whether all was there: a file may have been cut off or taken away meanwhile."""
+        """Whether all lines were there: the file may have been cut or removed meanwhile."""
         return self._tail.offset >= (self._tail.size if self._until is None else self._until) > 0
 
     def read(self, limit: int) -> tuple[list[bytes], bool]:
-        """The lines ended by the next `limit` bytes, and whether there are more. Raises OSError."""
+        """The lines that end within the next `limit` bytes, and whether there are more.
+
+        Raises OSError.
+        """
         if self._until is not None:
             limit = min(limit, self._until - self._tail.offset)
         lines = self._tail.read(limit)
         return lines, self._tail.waiting and (self._until is None or self._tail.offset < self._until)
 
 
-class Stretch:
-    """Reads events again into a `history` with every step, sample of memory and learning rate from `start` to `end`.
+class StretchReader:
+    """Reads events again into a `history` with every step and sample from `start` to `end`.
 
-    The times are in seconds since 1970; of calls that reach over an end all steps are there.
+    Samples are those of memory and learning rate. Times are in seconds since 1970; calls that cross
+    a boundary are included with all steps.
     """
 
-    def __init__(self, path: Path, place: Lines, start: float, end: float) -> None:
+    def __init__(self, path: Path, place: UnreadLines, start: float, end: float) -> None:
         self.history = History(place.begin.clock)
         self._start, self._end, self._clock = start, end, place.begin.clock
         self._lines = LinesAgain(path, place)
@@ -53,8 +57,8 @@ class Stretch:
     def read(self, limit: int) -> bool:
         """Read at most `limit` bytes; whether there is more. Raises OSError."""
         lines, more = self._lines.read(limit)
-        told = (decode(line) for line in lines if line.startswith(_WANTED))
-        self.history.apply_all([event for event in told if event is not None and self._is_inside(event)])
+        reported = (decode(line) for line in lines if line.startswith(_WANTED))
+        self.history.apply_all([event for event in reported if event is not None and self._is_inside(event)])
         return more
 
     def _is_inside(self, event: AnyEvent) -> bool:

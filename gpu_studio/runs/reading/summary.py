@@ -1,4 +1,4 @@
-"""A run in one row: what a list of runs shows, without folding every step of every run."""
+"""A run in one row, for lists of runs, without folding every step of every run."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import ENDED, AnyEvent, Devices, State, decode
-from gpu_studio.runs.inheritance import resumed_from
-from gpu_studio.runs.naming import plan_name
-from gpu_studio.runs.numbers import number_of
-from gpu_studio.runs.reading.epochs import Best, EpochTable, higher_is_better
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import ENDED, AnyEvent, Devices, State, decode
+from gpu_studio.contract.inheritance import resumed_from
+from gpu_studio.contract.lines import LineTail
+from gpu_studio.runs.naming import number_of, plan_name
+from gpu_studio.runs.reading.epochs import BestValue, EpochTable, higher_is_better
 from gpu_studio.runs.reading.history import History
-from gpu_studio.runs.reading.lines import LineTail
 from gpu_studio.runs.reading.reached import reached, trained
 from gpu_studio.runs.state import is_live
 
-# Of these only the newest says anything that a row needs; they are nearly all of the file.
+# A row needs only the newest of these kinds, which make up nearly all of the file.
 _FREQUENT: Final = frozenset((b"steps", b"memory", b"learning_rate"))
-# Whatever these say holds beside the newest of the frequent ones, whichever of them came first.
+# These are independent of the newest of the frequent kinds, whichever came first.
 _BESIDE: Final = frozenset((b"epoch", b"checkpoint", b"log", b"warning"))
 _BEFORE_KIND: Final = len(b'{"event":"')
 _TOGETHER: Final = 512
@@ -30,13 +29,14 @@ _ID_TIME = "%Y%m%dT%H%M%SZ"
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One run. Times are in seconds (`created` since 1970, UTC); None is not known (yet).
+    """One run. Times are in seconds (`created` since 1970, UTC); None is unknown (yet).
 
-    `best` is the best epoch by the metric that says most: a validation accuracy, else the validation loss, else any.
-    `curve` holds that metric of each epoch, `losses` the validation loss, else the loss; `peaks` the peak bytes of each
-    device. `model` is the name of the built model, empty before there is one, `devices` what TensorFlow saw. `number`
-    tells the run from the others of its folder. `problem` says why the run cannot be read, where it cannot: then
-    nothing else is known, and `state` is `lost`.
+    `best` is the best epoch by the most informative metric: a validation accuracy, else the
+    validation loss, else any. `curve` has that metric of each epoch, `losses` the validation loss,
+    else the loss; `peaks` the peak bytes of each device. `model` is the name of the built model,
+    empty before there is one, `devices` what TensorFlow saw. `number` distinguishes the run in its
+    folder. `problem` says why the run cannot be read, if so: then nothing else is known, and
+    `state` is `lost`.
     """
 
     directory: RunDirectory
@@ -49,7 +49,7 @@ class Summary:
     epochs_total: int | None
     step: int
     steps_total: int | None
-    best: Best | None
+    best: BestValue | None
     curve: tuple[float, ...]
     peaks: dict[str, int]
     strategy: str
@@ -62,7 +62,7 @@ class Summary:
 
     @property
     def standing(self) -> str:
-        """The state as a word; `unreadable` where it is not known."""
+        """The state as a word; `unreadable` if it is unknown."""
         return "unreadable" if self.problem else self.state
 
     @property
@@ -87,7 +87,7 @@ class Summary:
 
     @property
     def live(self) -> bool:
-        """Whether the trainer is at work."""
+        """Whether the trainer is running."""
         return self.state not in ENDED
 
 
@@ -97,7 +97,7 @@ def summarise(run: RunDirectory) -> Summary:
 
 
 def unreadable(run: RunDirectory, error: Exception) -> Summary:
-    """The summary of a run of which nothing can be read, for this reason."""
+    """The summary of a run that cannot be read, for this reason."""
     try:
         created = created_at(run)
     except OSError:
@@ -123,7 +123,7 @@ def unreadable(run: RunDirectory, error: Exception) -> Summary:
 
 
 def why_unreadable(run: RunDirectory, error: Exception) -> str:
-    """Why `run` cannot be read, in a few words; a file of its folder is called by its name there."""
+    """Why `run` cannot be read, in a few words; files of its folder are named relatively."""
     if not isinstance(error, OSError) or not error.strerror:
         return f"{type(error).__name__}: {error}"
     if not error.filename:
@@ -134,7 +134,7 @@ def why_unreadable(run: RunDirectory, error: Exception) -> str:
 
 
 class Skimmer:
-    """Folds the events of one run, of the frequent kinds only the newest of each, and goes on where it stopped."""
+    """Folds the events of one run incrementally, using only the newest of each frequent kind."""
 
     def __init__(self, run: RunDirectory) -> None:
         self._run = run
@@ -145,12 +145,12 @@ class Skimmer:
 
     @property
     def history(self) -> History:
-        """All that was told at the last look, of the frequent kinds only the newest."""
+        """The history as of the last read, with only the newest of each frequent kind."""
         return self._history
 
     def summary(self) -> Summary:
-        """Return how the run stands now. Raises OSError if its files cannot be read."""
-        # Asked before reading: a trainer that ends in between has said its last word in what is read.
+        """Return the run's present summary. Raises OSError if its files cannot be read."""
+        # Checked before reading: a trainer that ends in between has then written its final event.
         live = is_live(self._run)
         self._read()
         if not live:
@@ -186,7 +186,7 @@ class Skimmer:
 
 
 def headline(epochs: EpochTable) -> str | None:
-    """Choose the metric that says most about a run; None before the end of the first epoch."""
+    """Choose the most informative metric of a run; None before the end of the first epoch."""
     names = epochs.metrics
     rising = [name for name in names if higher_is_better(name)]
     ranked = [name for name in rising if name.startswith("val_")] + rising + ["val_loss", "loss"]
@@ -194,7 +194,7 @@ def headline(epochs: EpochTable) -> str | None:
 
 
 def created_at(run: RunDirectory) -> float:
-    """Return when `run` was made, in seconds since 1970 (UTC): by its id, else by its directory."""
+    """Return when `run` was created, in seconds since 1970 (UTC): by its id, or its directory."""
     try:
         return datetime.strptime(run.id.partition("-")[0], _ID_TIME).replace(tzinfo=UTC).timestamp()
     except ValueError:

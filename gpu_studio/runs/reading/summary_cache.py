@@ -1,4 +1,4 @@
-"""Summaries of runs that have ended, kept beside other caches so that a folder of a thousand runs is listed at once."""
+"""Cached summaries of ended runs, so that a folder of a thousand runs is listed at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from platformdirs import user_cache_path
 
 from gpu_studio import __version__
-from gpu_studio.runs.files import make_private_directory, read_json, write_private
+from gpu_studio.contract.files import make_private_directory, read_json, write_private
 from gpu_studio.runs.reading.summary import Summary
 
 WORTH_BYTES: Final = 8 * 1024 * 1024
@@ -33,7 +33,7 @@ class _Kept(msgspec.Struct):
 
 
 def load(runs: Path) -> Known:
-    """What is kept of the runs in this folder; nothing if that cannot be read, or another version wrote it."""
+    """The cached summaries of this folder; none if unreadable or written by another version."""
     try:
         kept = read_json(_file(runs), _decoder.decode, _LARGEST)
     except OSError:
@@ -44,7 +44,7 @@ def load(runs: Path) -> Known:
 
 
 def keep(runs: Path, known: Mapping[str, tuple[Version, Summary]]) -> None:
-    """Keep these in the place of all that was kept. What cannot be kept is read again: no error."""
+    """Replace the cache by these. A failure is ignored: they are then read again."""
     try:
         make_private_directory(_file(runs).parent)
         write_private(_file(runs), _encoder.encode(_Kept(_writer(), str(runs), dict(known))))

@@ -1,15 +1,15 @@
-"""The events of a run as they are written."""
+"""Read the events of a run as they are written."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from gpu_studio.runs.events import AnyEvent, decode
-from gpu_studio.runs.reading.lines import READ_LIMIT, LineTail
+from gpu_studio.contract.events import AnyEvent, decode
+from gpu_studio.contract.lines import READ_LIMIT, LineTail
 
 
 class Tail:
-    """Follows `events.jsonl`. Survives a file that is not there yet, a cut last line, garbage and unknown events.
+    """Follows `events.jsonl`, even if it is missing, cut, or has garbage and unknown events.
 
     `skipped` counts the lines that held no event known to this version.
     """
@@ -20,22 +20,22 @@ class Tail:
 
     @property
     def waiting(self) -> bool:
-        """Whether the last `read` left something for the next."""
+        """Whether the last `read` left something to read."""
         return self._lines.waiting
 
     @property
     def share(self) -> float:
-        """The part (0 to 1) of the file, as long as it was at the last look, that has been read."""
+        """The part (0 to 1) of the file, as of the last check, that has been read."""
         return min(self._lines.offset / self._lines.size, 1.0) if self._lines.size else 0.0
 
     @property
-    def told(self) -> int:
-        """The byte at which the first line begins that was not read yet."""
-        return self._lines.told
+    def position(self) -> int:
+        """The byte offset of the first line that has not been read yet."""
+        return self._lines.position
 
     @property
     def skipped(self) -> int:
-        """How many lines were passed over."""
+        """How many lines were skipped."""
         return self._unknown + self._lines.overlong
 
     def read(self, limit: int = READ_LIMIT) -> list[AnyEvent]:

@@ -1,1 +1,1 @@
-"""What runs came to: figures, times, comparison, files for other programs."""
+"""The results of runs: figures, times, comparison, reports, and exports for other programs."""

@@ -1,4 +1,4 @@
-"""Several runs side by side: what is different in their plans, and what came of it, with the best marked."""
+"""Compare several runs: the differences between their plans, and figures with the best marked."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gpu_studio.common.figures import UNKNOWN, duration, energy, metric, share, size, span, throughput
 from gpu_studio.plan.difference import section
 from gpu_studio.runs.reading.epochs import higher_is_better
 from gpu_studio.runs.results.run_figures import RunFigures
-from gpu_studio.runs.wording import UNKNOWN, duration, energy, metric, rate, share, size, span
 
 Value = float | str | None
 Write = Callable[[float | None], str]
@@ -21,7 +21,7 @@ LEFT_OUT: Final = "left out"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparisonRow:
     """One figure, or one field of the plans, of each run.
 
     `values` are as they are read (seconds, bytes, joules, parts of 1), `texts` as a person reads them, with the unit
@@ -43,73 +43,73 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`plans` has only the fields in which the plans differ, `figures` all that is known of any of the runs."""
+    """`plans` has only the fields that differ, `figures` everything known of any of the runs."""
 
     runs: tuple[RunFigures, ...]
-    plans: tuple[Row, ...]
-    figures: tuple[Row, ...]
+    plans: tuple[ComparisonRow, ...]
+    figures: tuple[ComparisonRow, ...]
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[ComparisonRow, ...]:
         """All rows, the plans' first."""
         return self.plans + self.figures
 
 
 def compare(runs: Sequence[RunFigures], metric_name: str | None = None) -> Comparison:
-    """Compare runs; `metric_name` puts one metric's row first and leaves the other metrics out."""
+    """Compare runs; with `metric_name`, that metric comes first and the others are left out."""
     return Comparison(tuple(runs), tuple(_plan_rows(runs)), tuple(_figure_rows(runs, metric_name)))
 
 
 def metric_names(runs: Sequence[RunFigures]) -> list[str]:
-    """The names of all metrics that any of the runs has, in the order in which they first come."""
+    """The names of all metrics of any of the runs, in the order in which they first appear."""
     return list(dict.fromkeys(name for run in runs for name in run.metrics))
 
 
-def _plan_rows(runs: Sequence[RunFigures]) -> Iterator[Row]:
+def _plan_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
     readable = [run for run in runs if run.plan_values]
     fields = dict.fromkeys(name for run in readable for name in run.plan_values)
     for name in sorted(fields, key=section):
         texts = tuple(run.plan_values.get(name, LEFT_OUT) if run.plan_values else UNKNOWN for run in runs)
-        row = Row(name, "", tuple(run.plan_values.get(name) for run in runs), texts)
+        row = ComparisonRow(name, "", tuple(run.plan_values.get(name) for run in runs), texts)
         if len({run.plan_values.get(name) for run in readable}) > 1:
             yield row
 
 
-def _figure_rows(runs: Sequence[RunFigures], metric_name: str | None) -> Iterator[Row]:
+def _figure_rows(runs: Sequence[RunFigures], metric_name: str | None) -> Iterator[ComparisonRow]:
     names = metric_names(runs) if metric_name is None else [metric_name]
     yield from (_metric_row(runs, name) for name in names)
     yield from (row for row in (*_time_rows(runs), *_memory_rows(runs), *_card_rows(runs)) if _is_known(row))
 
 
-def _metric_row(runs: Sequence[RunFigures], name: str) -> Row:
+def _metric_row(runs: Sequence[RunFigures], name: str) -> ComparisonRow:
     values = [run.metrics.get(name) for run in runs]
     return _row(name, "", values, metric, _best(values, higher=higher_is_better(name)))
 
 
-def _time_rows(runs: Sequence[RunFigures]) -> Iterator[Row]:
+def _time_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
     steps = [float(run.summary.step) for run in runs]
     yield _row("steps trained", "steps", steps, lambda value: f"{value or 0:,.0f}")
     yield _total(runs, "time", "s", [run.summary.seconds for run in runs], duration)
     rates = [run.samples_per_second for run in runs]
-    yield _row("throughput", "samples/s", rates, rate, _best(rates, higher=True, by=_NOISE))
+    yield _row("throughput", "samples/s", rates, throughput, _best(rates, higher=True, by=_NOISE))
     times = [run.step_seconds for run in runs]
     yield _row("time of a step", "s", times, span, _best(times, by=_NOISE))
     waits = [run.input_share for run in runs]
     yield _row("waiting for data", "of training", waits, share, _best(waits, by=_NOISE))
-    # More devices communicate more, and may be faster all the same: none is better than another.
+    # More devices communicate more, and may still be faster: no value is better.
     talks = [run.training_shares.communication if run.training_shares else None for run in runs]
     yield _row("communication", "of training", talks, share, missing=[run.why_not("communication") for run in runs])
 
 
-def _memory_rows(runs: Sequence[RunFigures]) -> Iterator[Row]:
+def _memory_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
     for device in dict.fromkeys(device for run in runs for device in run.peaks):
-        # A prediction is no result: none is better than another.
+        # A prediction is not a result: no value is better.
         yield _row(f"predicted {device}", "bytes", [_number(run.predicted.get(device)) for run in runs], size)
         peaks = [_number(run.peaks.get(device)) for run in runs]
         yield _row(f"peak memory {device}", "bytes", peaks, size, _best([peak or None for peak in peaks], by=_NOISE))
 
 
-def _card_rows(runs: Sequence[RunFigures]) -> Iterator[Row]:
+def _card_rows(runs: Sequence[RunFigures]) -> Iterator[ComparisonRow]:
     joules = [run.joules for run in runs]
     missing = [run.why_not("joules") for run in runs]
     yield _total(runs, "energy", "J", joules, energy, missing)
@@ -127,8 +127,8 @@ def _total(
     values: Sequence[float | None],
     write: Write,
     missing: Sequence[str] = (),
-) -> Row:
-    """Make the row of something that grows while a run goes on: less is better only of runs that trained as much."""
+) -> ComparisonRow:
+    """Make the row of a growing total: less is better only among runs that trained equally much."""
     as_much = len({run.times.samples for run in runs}) == 1
     return _row(label, unit, values, write, _best(values, by=_NOISE) if as_much else None, missing)
 
@@ -140,16 +140,16 @@ def _row(
     write: Write,
     best: int | None = None,
     missing: Sequence[str] = (),
-) -> Row:
+) -> ComparisonRow:
     reasons = missing or [UNKNOWN] * len(values)
     texts = [why or UNKNOWN if value is None else write(value) for value, why in zip(values, reasons, strict=True)]
-    # What reads the same is no better, whatever digits follow.
+    # A value that reads the same is not better, whatever digits follow.
     told_apart = best is not None and texts.count(texts[best]) == 1
-    return Row(label, unit, tuple(values), tuple(texts), best if told_apart else None)
+    return ComparisonRow(label, unit, tuple(values), tuple(texts), best if told_apart else None)
 
 
 def _best(values: Sequence[float | None], *, higher: bool = False, by: float = 0.0) -> int | None:
-    """Return the place of the value that is better than all the others, and by more than that part of them.
+    """Return the index of the value that is better than all others by more than that fraction.
 
     None if there is none, or only one value.
     """
@@ -160,7 +160,7 @@ def _best(values: Sequence[float | None], *, higher: bool = False, by: float = 0
     return place if abs(first - second) > by * max(abs(first), abs(second)) else None
 
 
-def _is_known(row: Row) -> bool:
+def _is_known(row: ComparisonRow) -> bool:
     return any(value is not None for value in row.values)
 
 

@@ -1,19 +1,21 @@
-"""What checkpoints were evaluated to, kept beside the run: one line of `evaluations.jsonl` for each evaluation."""
+"""Evaluations of checkpoints, kept beside the run: one line of `evaluations.jsonl` each."""
 
 from __future__ import annotations
 
 import msgspec
 
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.files import append_line
-from gpu_studio.runs.reading.lines import LineTail
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.files import append_line
+from gpu_studio.contract.lines import LineTail
 
 
-class Evaluation(msgspec.Struct, kw_only=True, frozen=True):
-    """How good a checkpoint was on a split (`test` or `validation`) of so many `samples`.
+class Evaluation(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """The metrics of a checkpoint on a split (`test` or `validation`) of `samples` samples.
 
-    `metrics` holds `loss` and the metrics, None for what is no number. `device` is where it was evaluated, in
-    `seconds`; `time` is when, in seconds since 1970 (UTC).
+    `metrics` holds `loss` and the metrics, None for what is not a number. `device` is where it was
+    evaluated, in `seconds`; `time` is when, in seconds since 1970 (UTC). `warning` says why the
+    figures may mislead: the data are no longer those that the checkpoint was trained with; normally
+    it is empty, and not in the file.
     """
 
     checkpoint: str
@@ -23,20 +25,21 @@ class Evaluation(msgspec.Struct, kw_only=True, frozen=True):
     seconds: float
     device: str
     time: float
+    warning: str = ""
 
 
 _decoder = msgspec.json.Decoder(Evaluation)
 
 
 def keep(run: RunDirectory, evaluation: Evaluation) -> None:
-    """Write an evaluation down beside its run. Raises OSError if that cannot be."""
+    """Append an evaluation to its run's file. Raises OSError if that fails."""
     append_line(run.evaluations_file, msgspec.json.encode(evaluation) + b"\n")
 
 
 def evaluations(run: RunDirectory) -> dict[str, Evaluation]:
-    """The newest evaluation of each checkpoint, by its name, in the order in which they were made.
+    """The newest evaluation of each checkpoint, by name, in the order in which they were made.
 
-    What cannot be read is left out.
+    Unreadable lines are left out.
     """
     found: dict[str, Evaluation] = {}
     try:
@@ -49,8 +52,8 @@ def evaluations(run: RunDirectory) -> dict[str, Evaluation]:
 
 def _take(line: bytes, found: dict[str, Evaluation]) -> None:
     try:
-        told = _decoder.decode(line)
+        reported = _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return
-    found.pop(told.checkpoint, None)
-    found[told.checkpoint] = told
+    found.pop(reported.checkpoint, None)
+    found[reported.checkpoint] = reported

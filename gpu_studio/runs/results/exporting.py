@@ -1,4 +1,4 @@
-"""The curves and figures of a run for other programs: CSV, a row at a time however long the run, and JSON."""
+"""Export the curves and figures of a run: CSV, one row at a time however long the run, and JSON."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import msgspec
 
-from gpu_studio.csv_text import csv_line
+from gpu_studio.common.csv_text import csv_line
+from gpu_studio.common.output_files import write_output
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import Epoch, LearningRate, Memory, Steps
+from gpu_studio.contract.samples import Fast, FastFigures, SampleError, Slow, SlowFigures
+from gpu_studio.contract.samples import decode as decode_sample
 from gpu_studio.hardware.accounting import lines_of
-from gpu_studio.hardware.samples import Fast, FastFigures, SampleError, Slow, SlowFigures
-from gpu_studio.hardware.samples import decode as decode_sample
-from gpu_studio.output_files import write_output
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import Epoch, LearningRate, Memory, Steps
 from gpu_studio.runs.lineage import events_of
 from gpu_studio.runs.reading.summary import Summary
 from gpu_studio.runs.results.run_figures import RunFigures
@@ -32,15 +32,15 @@ _TOLD: Final = (b'{"sample":"fast"', b'{"sample":"slow"')
 def csv_lines(run: RunDirectory, what: str) -> Iterator[str]:
     """Yield the lines of a CSV of `steps`, `epochs`, `memory` or `hardware`, the headings first.
 
-    A figure that is not known is empty. Times are in seconds since 1970 (UTC). What a run inherited stands in the files
-    of the run that it goes on from. Raises OSError if the run cannot be read.
+    Unknown figures are empty. Times are in seconds since 1970 (UTC). What a run inherited is in its
+    parent's files. Raises OSError if the run cannot be read.
     """
     for row in _ROWS[what](run):
         yield csv_line(row)
 
 
 def figures_document(run: RunFigures) -> dict[str, Any]:
-    """All figures of a run as plain JSON values; what is no number is null."""
+    """All figures of a run as plain JSON values; non-finite numbers are null."""
     summary = run.summary
     document: dict[str, Any] = _plain(
         {
@@ -75,7 +75,7 @@ def figures_document(run: RunFigures) -> dict[str, Any]:
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines to `path` as they come, whole or not at all. Raises OSError."""
+    """Write lines to `path` as they arrive, whole or not at all. Raises OSError."""
     write_output(path, (f"{line}\n".encode() for line in lines))
 
 
@@ -87,7 +87,7 @@ def _steps(run: RunDirectory) -> Rows:
         if isinstance(event, LearningRate):
             rates.append(event)
         elif isinstance(event, Steps):
-            # What a call was trained with is told after it.
+            # A call's learning rate is reported after it.
             yield from _call(call, rates) if call else ()
             rates, call = rates[-1:], event
     yield from _call(call, rates) if call else ()
@@ -99,7 +99,7 @@ def _call(event: Steps, rates: Sequence[LearningRate]) -> Rows:
     for place, loss in enumerate(event.losses):
         step = event.first_step + place
         time = event.time - event.seconds * (count - 1 - place) / count
-        rate = next((told.value for told in reversed(rates) if told.step <= step), None)
+        rate = next((reported.value for reported in reversed(rates) if reported.step <= step), None)
         yield step + 1, event.epoch, f"{time:.6f}", loss, rate
 
 
@@ -121,7 +121,7 @@ def _memory(run: RunDirectory) -> Rows:
 
 
 def _hardware(run: RunDirectory) -> Rows:
-    """Each quick sample of each card, with what changes slowly as it was last told."""
+    """Each fast sample of each card, with the slow figures as of then."""
     yield "time", "card", *_FAST, *_SLOW
     slow: dict[str, SlowFigures] = {}
     for sample in _samples(run):
@@ -168,7 +168,7 @@ def _best(summary: Summary) -> dict[str, Any] | None:
 
 
 def _communication(run: RunFigures) -> dict[str, Any]:
-    """The parts of `compute_seconds`, as far as they are known, and the profiled steps that they are told by."""
+    """The known parts of `compute_seconds`, and the profiled steps from which they are derived."""
     if run.training_parts is None or run.communication is None:
         return {"why": run.why_not("communication")}
     seconds = {f"{name}_seconds": value for name, value in asdict(run.training_parts).items()}

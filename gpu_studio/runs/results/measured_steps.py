@@ -1,4 +1,4 @@
-"""The measured step of a run that trained as a plan would: which runs did, and what their profiler saw."""
+"""Find a measured step for a plan: runs that trained alike, and what their profiler saw."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from gpu_studio import plan as plans
-from gpu_studio.plan import Checkpoint, Plan, PlanError, Training
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import Timeline
+from gpu_studio.contract.own_modules import code_files
+from gpu_studio.plan import CheckpointSettings, Plan, PlanError, Training
+from gpu_studio.plan.relocation import with_absolute_files
 from gpu_studio.runs.catalogue import directories
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import Timeline
-from gpu_studio.runs.own_modules import code_files
 from gpu_studio.runs.reading.early_events import first_of
-from gpu_studio.runs.relocation import with_absolute_files
 
 MOST_RUNS: Final = 200
 """So many of the newest runs are looked through."""
@@ -28,7 +28,10 @@ class MeasuredStep:
 
 
 class MeasuredSteps:
-    """The runs of a directory, by what their steps depend on. A run's plan is read once: it never changes."""
+    """The runs of a directory, by what their steps depend on.
+
+    A run's plan is read once: it never changes.
+    """
 
     def __init__(self, runs: Path) -> None:
         self._runs = runs
@@ -58,7 +61,7 @@ class MeasuredSteps:
 
 
 def what_a_step_depends_on(plan: Plan, base: Path) -> Plan:
-    """The plan without what changes nothing in a step: its name, and how long and in which order it is trained."""
+    """The plan without what does not affect a step: its name, length and order of training."""
     plan = with_absolute_files(plan, base.absolute())
     usual = Training()
     training = replace(
@@ -69,13 +72,13 @@ def what_a_step_depends_on(plan: Plan, base: Path) -> Plan:
         seed=usual.seed,
         steps_per_call=usual.steps_per_call,
         early_stopping=None,
-        checkpoint=Checkpoint(),
+        checkpoint=CheckpointSettings(),
     )
     return replace(plan, name="", training=training)
 
 
 def _changed_since(run: RunDirectory, plan: Plan) -> bool:
-    """Whether a file that makes the model or the data is another than when the run was made, or gone."""
+    """Whether a file that defines the model or the data changed after the run began, or is gone."""
     files = [*code_files(plan, run.path), *([Path(plan.model.file)] if plan.model.file else [])]
     try:
         return any(file.stat().st_mtime > run.plan_file.stat().st_mtime for file in files)

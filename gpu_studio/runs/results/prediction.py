@@ -1,4 +1,4 @@
-"""What was predicted of a run when it was started, kept beside it to be held against its peaks."""
+"""The prediction made when a run started, kept beside it for comparison with its peaks."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from contextlib import suppress
 
 import msgspec
 
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.files import read_json, write_private
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.files import read_json, write_private
 
 
 class Prediction(msgspec.Struct, kw_only=True, frozen=True):
-    """`bytes` that a step takes at its peak on each logical device, and the seconds of a step; None: not predicted."""
+    """Predicted peak `bytes` of a step on each logical device, and its seconds.
+
+    None: not predicted.
+    """
 
     bytes: dict[str, int] = {}
     step_seconds: float | None = None
@@ -26,14 +29,14 @@ _decoder = msgspec.json.Decoder(Prediction)
 
 
 def write(run: RunDirectory, prediction: Prediction) -> None:
-    """Keep a prediction beside its run. One that says nothing, or that the disk does not take, is not kept."""
+    """Store a prediction beside its run. An empty one, or one that the disk refuses, is dropped."""
     if not prediction.empty:
         with suppress(OSError):
             write_private(run.prediction_file, msgspec.json.encode(prediction) + b"\n")
 
 
 def read(run: RunDirectory) -> Prediction | None:
-    """Return what was predicted of `run`; None if nothing was, or it cannot be made out."""
+    """Return the prediction for `run`; None if there is none or it cannot be read."""
     try:
         found = read_json(run.prediction_file, _decoder.decode)
     except OSError:

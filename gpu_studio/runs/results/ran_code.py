@@ -1,4 +1,4 @@
-"""The Python code of the user's own that a run was made with, held against what its files hold now."""
+"""The user's Python code that a run used, compared with its files' present content."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from gpu_studio.runs.consent import digest, read_code
-from gpu_studio.runs.events import Code
+from gpu_studio.contract.consent import digest, read_code
+from gpu_studio.contract.events import Code
 
 _SHOWN = 12
 """Digits of a SHA-256 that tell files apart for a person."""
@@ -17,9 +17,9 @@ _WORDS = {"same": "", "changed": ", which has changed since", "gone": ", which i
 
 @dataclass(frozen=True, slots=True)
 class RanCode:
-    """What made the `part` of the plan; `sha256` is that of the file as it ran, `now` what became of it.
+    """The code of the plan's `part`; `sha256` is the file's as it ran, `now` its present status.
 
-    `function` is empty for a module that was imported from the folder of the one that was named.
+    `function` is empty for a module that was imported from the folder of the named file.
     """
 
     part: Literal["model", "data"]
@@ -30,7 +30,7 @@ class RanCode:
 
     @property
     def label(self) -> str:
-        """What it is, where it stands beside other code of the run: `code of the model`, `helper.py for the model`."""
+        """A label that names its role: `code of the model`, `helper.py for the model`."""
         return f"code of the {self.part}" if self.function else f"{Path(self.file).name} for the {self.part}"
 
     @property
@@ -41,9 +41,9 @@ class RanCode:
         return f"{what}, SHA-256 {self.sha256[:_SHOWN]}{_WORDS[self.now]}"
 
 
-def ran_code(told: Iterable[Code]) -> tuple[RanCode, ...]:
-    """What a run told of its code, held against the files."""
-    return tuple(RanCode(each.part, each.file, each.function, each.sha256, _now(each)) for each in told)
+def ran_code(reported: Iterable[Code]) -> tuple[RanCode, ...]:
+    """The code that a run reported, compared with the files."""
+    return tuple(RanCode(each.part, each.file, each.function, each.sha256, _now(each)) for each in reported)
 
 
 def _now(code: Code) -> Literal["same", "changed", "gone"]:

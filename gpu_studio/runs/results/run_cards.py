@@ -1,18 +1,21 @@
-"""The cards that a run trained on, among those that were recorded beside it."""
+"""The cards that a run used, among those recorded beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from gpu_studio.contract.events import Devices, LogicalDevice
+from gpu_studio.contract.samples import CardFacts
 from gpu_studio.hardware.identity import Identity, same
-from gpu_studio.hardware.samples import CardFacts
-from gpu_studio.runs.events import Devices, LogicalDevice
 
 
 @dataclass(frozen=True, slots=True)
 class RunCard:
-    """A card, or a MIG instance. `key` names it in the samples; `places` are the numbers of its logical devices."""
+    """A card or MIG instance. `key` is its key in samples.
+
+    `places` are its logical devices' numbers.
+    """
 
     key: str
     places: tuple[int, ...]
@@ -31,9 +34,10 @@ class RunCard:
 
 
 def run_cards(devices: Devices | None, known: Mapping[str, CardFacts]) -> tuple[RunCard, ...]:
-    """The recorded cards that the run's logical GPUs were carved from, in the order of those.
+    """The recorded cards that the run's logical GPUs were carved from, in their order.
 
-    They are joined by UUID or PCI address, and never by position: a device whose card is not known has none here.
+    They are matched by UUID or PCI address, never by position: a device whose card is unknown has
+    none here.
     """
     found: dict[str, list[tuple[int, str]]] = {}
     identities = [(Identity(card.uuid, card.bus_id), card) for card in known.values()]
@@ -47,10 +51,10 @@ def run_cards(devices: Devices | None, known: Mapping[str, CardFacts]) -> tuple[
 def card_numbers(
     devices: Devices | None, known: Mapping[str, CardFacts], listed: Sequence[CardFacts]
 ) -> dict[str, int]:
-    """The number of each card that the run's logical GPUs were carved from, by what the run calls the card.
+    """The number of each card that the run's logical GPUs were carved from, by its name in the run.
 
-    It is its place among the cards `listed` by the driver; a MIG instance has that of its card. One that was not
-    recorded, or that is not listed any more, has none here.
+    It is the index among the cards `listed` by the driver; a MIG instance has its card's. A card
+    that was not recorded, or that is no longer listed, is left out.
     """
     numbers = {part.card: place for place, card in enumerate(listed) for part in card.instances}
     numbers |= {card.card: place for place, card in enumerate(listed)}
@@ -67,5 +71,5 @@ def uses_cards(devices: Devices | None) -> bool:
 def _key(device: LogicalDevice, known: Iterable[tuple[Identity, CardFacts]]) -> str | None:
     wanted = Identity(device.uuid or "", device.bus_id or "")
     alike = [card for identity, card in known if same(wanted, identity)]
-    # A card that was lost at first is told of under its address, and later under its UUID, with the figures.
+    # A card that was lost at first is recorded under its address, and later under its UUID.
     return max(alike, key=lambda card: (bool(card.uuid), card.card)).card if alike else None

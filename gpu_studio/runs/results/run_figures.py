@@ -1,4 +1,4 @@
-"""What one run came to: every figure that its summary, its report and a comparison show."""
+"""All figures of one run, as shown by its summary, its report and a comparison."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gpu_studio import plan as plans
+from gpu_studio.contract import events
+from gpu_studio.contract.checkpoints import SavedCheckpoint, checkpoints
+from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.hardware.accounting import MachineTotals, account
 from gpu_studio.hardware.card_account import CardTotals
 from gpu_studio.plan.difference import written
-from gpu_studio.runs import events
-from gpu_studio.runs.checkpoints import SavedCheckpoint, checkpoints
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.failures.diagnosis import Explanation, explain
+from gpu_studio.runs.diagnosis import Explanation, explain
 from gpu_studio.runs.labels import NOTHING, Labels, read_labels
 from gpu_studio.runs.naming import title
-from gpu_studio.runs.reading.epochs import Best
+from gpu_studio.runs.reading.epochs import BestValue
 from gpu_studio.runs.reading.history import History
 from gpu_studio.runs.reading.summary import Skimmer, Summary
 from gpu_studio.runs.results import prediction
@@ -33,13 +33,13 @@ NO_RECORDING = "the machine was not recorded"
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """All figures of a run. Memory is in bytes, times in seconds; what is None or missing is not known.
+    """All figures of a run. Memory is in bytes, times in seconds; None or missing means unknown.
 
-    `metrics` are those of the last epoch, and those of the test after it; `epochs` holds the table they stand in.
-    `peaks`, `limits` and `counted` (what was counted, as in `events.DeviceMemory.source`) are by logical device, as is
-    `prediction.bytes`. `cards` are those of `machine` that the run trained on. `plan_values` has every field of the
-    plan as text, `evaluations` what checkpoints came to afterwards, by their names, `why` what happened to a run that
-    failed or was lost.
+    `metrics` are those of the last epoch, and those of the test after it; `epochs` holds their
+    table. `peaks`, `limits` and `counted` (what was counted, as in `events.DeviceMemory.source`)
+    are by logical device, as is `prediction.bytes`. `cards` are those of `machine` that the run
+    used. `plan_values` has every field of the plan as text, `evaluations` those of checkpoints, by
+    their names, `why` what happened to a run that failed or was lost.
     """
 
     summary: Summary
@@ -78,8 +78,8 @@ class RunFigures:
         return title(self.summary.number, self.labels.name or self.summary.plan)
 
     @property
-    def best(self) -> Best | None:
-        """The best epoch by the metric that says most."""
+    def best(self) -> BestValue | None:
+        """The best epoch by the most informative metric."""
         return self.summary.best
 
     @property
@@ -104,21 +104,21 @@ class RunFigures:
 
     @property
     def compute_share(self) -> float | None:
-        """The rest of them: the devices at work, and what goes between them."""
+        """The remaining part: the devices at work, and the communication between them."""
         return None if self.input_share is None else 1 - self.input_share
 
     @property
     def training_parts(self) -> Parts | None:
-        """What the training calls but the first were spent on, in seconds, waiting for data left out: extrapolated.
+        """How all training calls but the first were spent, in seconds, without waiting for data.
 
-        None where it was not measured, which `why_not("communication")` tells.
+        Extrapolated. None if it was not measured, as `why_not("communication")` explains.
         """
         shares = None if why_no_communication(self.devices) == ONE_DEVICE else step_parts(self.communication)
         return shares.of(self.times.compute_seconds) if shares else None
 
     @property
     def training_shares(self) -> Parts | None:
-        """The same as parts (0 to 1) of the training calls, waiting for data counted in."""
+        """The same as parts (0 to 1) of the training calls, including waiting for data."""
         shares = None if self.training_parts is None else step_parts(self.communication)
         return shares.of(self.compute_share) if shares and self.compute_share is not None else None
 
@@ -134,22 +134,22 @@ class RunFigures:
 
     @property
     def joules_per_thousand_samples(self) -> float | None:
-        """What it took to train a thousand samples, everything around the training included."""
+        """The energy per thousand trained samples, including everything around the training."""
         samples = self.times.samples
         return self.joules / samples * 1000 if self.joules is not None and samples else None
 
     @property
     def idle_seconds(self) -> float | None:
-        """The seconds in which its cards were idle while it trained, of all together."""
+        """The seconds in which its cards were idle while it trained, summed over the cards."""
         return _together([card.idle_seconds for card in self.card_totals])
 
     @property
     def throttled_seconds(self) -> float | None:
-        """The seconds in which something held its cards' clocks down, of all together."""
+        """The seconds in which something limited its cards' clocks, summed over the cards."""
         return _together([card.throttled_seconds for card in self.card_totals])
 
     def why_not(self, figure: str) -> str:
-        """Why a figure of the cards (`joules`, …) or `communication` is not known, in words that stand in its place."""
+        """Why a figure of the cards (`joules`, …) or `communication` is unknown, in words."""
         if figure == "communication":
             return why_no_communication(self.devices)
         if not uses_cards(self.devices):
@@ -160,7 +160,7 @@ class RunFigures:
 
 
 def joules_of(summary: Summary) -> float | None:
-    """The energy of a run's cards together, read from the recording alone; None unless it is known of each.
+    """The total energy of a run's cards, from the recording alone; None unless it is known of each.
 
     Raises OSError if the recording cannot be read.
     """
@@ -170,7 +170,7 @@ def joules_of(summary: Summary) -> float | None:
 
 
 def figures_of(run: RunDirectory) -> RunFigures:
-    """Read all figures of `run` as it stands now; what is not there (yet) is not known. Raises OSError."""
+    """Read all present figures of `run`; what is missing (yet) is unknown. Raises OSError."""
     skimmer = Skimmer(run)
     summary, history, times = skimmer.summary(), skimmer.history, read_times(run)
     machine = account(run.hardware_file, times.at_work)
@@ -222,9 +222,9 @@ def _metrics(history: History) -> dict[str, float]:
 
 
 def _environment(history: History, machine: MachineTotals | None) -> list[tuple[str, str]]:
-    """Name and text of what the run trained with, as far as it was told."""
+    """The software and hardware of the run as names and texts, as far as reported."""
     started, devices = history.started, history.devices
-    told = (
+    reported = (
         ("computer", started.host if started else ""),
         ("GPU Studio", started.gpu_studio if started else ""),
         ("Python", started.python if started else ""),
@@ -236,4 +236,4 @@ def _environment(history: History, machine: MachineTotals | None) -> list[tuple[
         ("simulated cards", machine.simulated if machine else ""),
         *((code.label, code.words) for code in ran_code(history.code.values())),
     )
-    return [(name, text) for name, text in told if text]
+    return [(name, text) for name, text in reported if text]

@@ -1,4 +1,4 @@
-"""Where the time of a run went: seconds in each state, and of its training those spent waiting for data."""
+"""Where the time of a run went: seconds in each state, and those spent waiting for data."""
 
 from __future__ import annotations
 
@@ -7,10 +7,20 @@ from typing import Final
 
 import msgspec
 
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.runs.events import AnyEvent, Checkpoint, Event, Failed, Finished, Started, State, StateChanged, decode
-from gpu_studio.runs.reading.lines import LineTail
-from gpu_studio.steady import SteadyClock
+from gpu_studio.common.steady import SteadyClock
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import (
+    AnyEvent,
+    Checkpoint,
+    Event,
+    Failed,
+    Finished,
+    Started,
+    State,
+    StateChanged,
+    decode,
+)
+from gpu_studio.contract.lines import LineTail
 
 TRAINING: Final = ("running", "stopping")
 """The states in which steps are trained: a run that is stopping ends its call first."""
@@ -33,7 +43,7 @@ _calls = msgspec.json.Decoder(_Call)
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class StateSpan:
     """A state that the run was in, from `begin` to `end`, in seconds since 1970 (UTC)."""
 
     state: State
@@ -50,7 +60,7 @@ class RunTimes:
     step that the second call began with, None if there was none.
     """
 
-    spans: list[Span] = field(default_factory=list)
+    spans: list[StateSpan] = field(default_factory=list)
     call_seconds: float = 0.0
     input_seconds: float = 0.0
     samples: int = 0
@@ -72,12 +82,12 @@ class RunTimes:
         self.samples += samples
 
     def seconds_in(self, state: State) -> float:
-        """The seconds in a state, however often the run came to it."""
+        """The total seconds in a state, which the run may have entered several times."""
         return sum(span.end - span.begin for span in self.spans if span.state == state)
 
     @property
     def states(self) -> dict[State, float]:
-        """The seconds in each state that the run was in, in the order in which it first came to them."""
+        """The seconds in each state that the run was in, in order of first entry."""
         return {state: self.seconds_in(state) for state in dict.fromkeys(span.state for span in self.spans)}
 
     @property
@@ -92,7 +102,10 @@ class RunTimes:
 
     @property
     def first_call_seconds(self) -> float:
-        """The first call, its wait for data left out: nearly all of it is tracing. 0 as long as there is no second."""
+        """The first call without its wait for data: nearly all tracing.
+
+        0 until there is a second.
+        """
         if self.later_from is None:
             return 0.0
         first, waited = self.call_seconds - self.later_seconds, self.input_seconds - self.later_input_seconds
@@ -100,12 +113,12 @@ class RunTimes:
 
     @property
     def compute_seconds(self) -> float:
-        """The other calls without their wait for data: the devices at work, and what goes between them."""
+        """The other calls without their wait for data: computing and communication."""
         return max(0.0, self.call_seconds - self.input_seconds - self.first_call_seconds)
 
     @property
     def other_seconds(self) -> float:
-        """What was trained in no call: validation, checkpoints, the ends of epochs."""
+        """Training time outside calls: validation, checkpoints, ends of epochs."""
         return max(0.0, self.working_seconds - self.call_seconds)
 
     @property
@@ -176,7 +189,7 @@ class _Reader:
         self.times.add(call.first_step, call.samples, call.seconds, call.input_seconds)
 
     def conclude(self) -> RunTimes:
-        """Return the times; a state that was not left lasts up to the newest event."""
+        """Return the times; the last state extends to the newest event."""
         if (newest := decode(self.newest)) is not None:
             self._now = self._clock.at(newest.time, newest.elapsed)
         self._enter(None)
@@ -184,5 +197,5 @@ class _Reader:
 
     def _enter(self, state: State | None) -> None:
         if self._state is not None:
-            self.times.spans.append(Span(self._state, self._since, self._now))
+            self.times.spans.append(StateSpan(self._state, self._since, self._now))
         self._state, self._since = state, self._now

@@ -1,1 +1,1 @@
-"""Short questions to TensorFlow, each answered by a process that ends after it."""
+"""Short questions to TensorFlow. Each is answered by a process that ends afterwards."""

@@ -1,4 +1,7 @@
-"""A plan's model, optimizer, loss and metrics as a run makes them, for data of which only the shapes are known."""
+"""Build a plan's model, optimizer, loss and metrics for a question, as a run builds them.
+
+Of the data, only the shapes need be known.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from gpu_studio import plan as plans
-from gpu_studio.placement.model_graph import Layer, ModelGraph
+from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
 from gpu_studio.placement.plan_facts import ModelFacts, ModelNote
 from gpu_studio.trainer import keras_objects, precision
 from gpu_studio.trainer.answers.step_costs import LayerCosts, costs_of
@@ -30,7 +33,10 @@ _STEPS = 1_000_000
 
 
 def set_precision(plan: plans.Plan) -> str:
-    """Keras' policy under this plan. The cards are hidden afterwards, so that none gets a context for a question."""
+    """Set Keras' precision policy for this plan, then hide the cards.
+
+    A question must not create a CUDA context on any of them.
+    """
     cards = bool(tf.config.list_physical_devices("GPU"))
     names = plan.distribution.devices or (("GPU:0",) if cards else ("CPU:0",))
     policy = precision.set_precision(plan.training.mixed_precision, names)
@@ -39,7 +45,10 @@ def set_precision(plan: plans.Plan) -> str:
 
 
 def stand_in(data: dict[str, Any]) -> Dataset:
-    """A dataset of one sample shaped as `data` tells, whose token, if it is made of tokens, is the largest."""
+    """Return a dataset of one sample, with the shape that `data` states.
+
+    If the sample consists of tokens, its token is the largest one.
+    """
     largest = data.get("largest_token") or 0
     x = np.full((1, *data["x_shape"]), largest, data["x_dtype"])
     split = Split(x, np.zeros((1, *data["y_shape"]), data["y_dtype"]))
@@ -47,25 +56,28 @@ def stand_in(data: dict[str, Any]) -> Dataset:
 
 
 def model_of(plan: plans.Plan, dataset: Dataset) -> Any:
-    """The Keras model of a plan whose files are named absolutely. Raises ModelError, and what Keras raises."""
+    """Return the Keras model of a plan with absolute paths. Raises ModelError and Keras' errors."""
     return build_model(plan.model, dataset, Path(), _SEED)
 
 
 def notes_of(plan: plans.Plan, model: Any, dataset: Dataset, data: dict[str, Any]) -> tuple[ModelNote, ...]:
-    """What is worth a warning of a plan's model for the data that `data` tells of."""
+    """Return what deserves a warning about the plan's model on the data that `data` describes."""
     return notes_on(plan.model, model, dataset, (data.get("lowest") or 0.0, data.get("highest") or 0.0))
 
 
-def facts_of(training: plans.Training, dataset: Dataset, model: Any) -> ModelFacts:
-    """The model's layers, its optimizer's slots, and what a step holds. Raises PlanRefused."""
+def facts_of(training: plans.Training, dataset: Dataset, model: Any, *, loaded: bool = False) -> ModelFacts:
+    """Return the model's layers, its optimizer's slots and what a step holds. Raises PlanRefused.
+
+    `loaded` says whether the weights come from a file.
+    """
     optimizer = keras_objects.make_optimizer(training, _STEPS, _STEPS)
     layers = placeable_layers(model)
     slots, shared = _slots(optimizer, model, layers)
-    meeting = keras_objects.Meeting.of(dataset, model)
-    meters = Meters(keras_objects.make_metrics(training, dataset, meeting), _example(dataset, model))
-    loss = keras_objects.make_loss(training, dataset, meeting)
+    form = keras_objects.OutputForm.of(dataset, model)
+    meters = Meters(keras_objects.make_metrics(training, dataset, form), _example(dataset, model))
+    loss = keras_objects.make_loss(training, dataset, form)
     program = Program(tf.distribute.get_strategy(), model, optimizer, loss, meters, _SEED)
-    costs = costs_of(trace_step(program, dataset, layers))
+    costs = costs_of(trace_step(program, dataset, layers), loaded=loaded)
     weights = {id(variable) for variable in model.weights}
     return ModelFacts(
         graph=_graph(model, dataset, layers, costs.layers),
@@ -77,7 +89,7 @@ def facts_of(training: plans.Training, dataset: Dataset, model: Any) -> ModelFac
 
 
 def _slots(optimizer: Any, model: Any, layers: list[PlaceableLayer]) -> tuple[dict[str, int], int]:
-    """The optimizer's variables in bytes, by layer; and those that belong to none."""
+    """Return the optimizer's bytes by layer, and of those that belong to no layer."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     added = inner.add_variable_from_reference
     owned: list[tuple[Any, Any]] = []
@@ -87,7 +99,7 @@ def _slots(optimizer: Any, model: Any, layers: list[PlaceableLayer]) -> tuple[di
         owned.append((arguments[0] if arguments else options["reference_variable"], slot))
         return slot
 
-    # The only moment at which Keras knows which weight a slot belongs to.
+    # Only here does Keras know which weight a slot belongs to.
     inner.add_variable_from_reference = noting
     try:
         optimizer.build(model.trainable_variables)
@@ -112,9 +124,9 @@ def _graph(model: Any, dataset: Dataset, layers: list[PlaceableLayer], costs: di
     )
 
 
-def _layer(placeable: PlaceableLayer, costs: LayerCosts) -> Layer:
+def _layer(placeable: PlaceableLayer, costs: LayerCosts) -> GraphLayer:
     weights, trainable = placeable.layer.weights, placeable.layer.trainable_weights
-    return Layer(
+    return GraphLayer(
         name=placeable.path,
         kind=type(placeable.layer).__name__,
         inputs=placeable.inputs,

@@ -1,7 +1,7 @@
-"""A run's model built again in one piece, on one device, with the weights of one of its checkpoints.
+"""Rebuild a run's model in one piece, on one device, with the weights of a checkpoint.
 
-A checkpoint names and shapes the weights alike under every strategy, split layers included, so that the plain Keras
-model takes them as they are.
+A checkpoint uses the same names and shapes for the weights under every strategy, also for split
+layers, so the plain Keras model takes them as they are.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from typing import Any
 import numpy as np
 
 from gpu_studio import plan as plans
-from gpu_studio.regular_files import opened
-from gpu_studio.runs.checkpoints import WEIGHTS_FILE
+from gpu_studio.common.regular_files import opened
+from gpu_studio.contract.checkpoints import WEIGHTS_FILE
 from gpu_studio.trainer.environment import settle
 from gpu_studio.trainer.errors import TrainerError
 from gpu_studio.trainer.failures import explain
 
 Progress = Callable[[str], None]
 Answer = tuple[dict[str, Any], bool]
-HOST = plans.Devices(visible=("CPU:0",))
+HOST = plans.DeviceSettings(visible=("CPU:0",))
 POLITE = 10
 """So much lower is the priority beside a run that trains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """The plan, its data, the Keras model with the checkpoint's weights, and the name of the device it is on."""
+    """The plan, its data, the Keras model with the checkpoint's weights, and its device's name."""
 
     plan: plans.Plan
     dataset: Any
@@ -39,15 +39,17 @@ class Rebuilt:
 
 
 def rebuilt(about: Mapping[str, Any], progress: Progress) -> Rebuilt:
-    """What `about` names: `plan` (its files absolute), `checkpoint` (a path), `precision`, and whether on the `host`.
+    """Rebuild what `about` describes.
 
-    Off the host it is the first of the plan's cards, whose memory is taken as it is needed. Where it is to be `polite`,
-    this process gives way to others. Raises TrainerError, and what Keras raises.
+    `about` has the `plan` (its files absolute), the path of the `checkpoint`, the `precision`, and
+    whether to build on the `host`. Otherwise the model is built on the first of the plan's cards,
+    whose memory is taken as needed. With `polite`, this process gives way to others. Raises
+    TrainerError, and what Keras raises.
     """
     if about["polite"]:
         os.nice(POLITE)
     plan = plans.loads(about["plan"])
-    seen = HOST if about["host"] else plans.Devices(visible=plan.devices.visible, memory_growth=True)
+    seen = HOST if about["host"] else plans.DeviceSettings(visible=plan.devices.visible, memory_growth=True)
     settle(replace(plan, devices=seen))
     progress("importing TensorFlow")
     import keras
@@ -78,16 +80,16 @@ def load_weights(model: Any, checkpoint: Path) -> None:
 
 
 def in_words(answer: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What `answer` gives; where it raises, the `problem` in a sentence and the `advice`."""
+    """Return what `answer` returns; if it raises, the `problem` as a sentence and the `advice`."""
     try:
         return answer()
     except Exception as error:  # noqa: BLE001  (whatever TensorFlow raises, who asked must learn of it in words)
-        told = explain(error)
-        return {"problem": told.message, "advice": list(told.suggestions)}
+        reported = explain(error)
+        return {"problem": reported.message, "advice": list(reported.suggestions)}
 
 
 def _read(checkpoint: Path, names: list[str]) -> dict[str, np.ndarray]:
-    """These arrays, and not the optimizer's, which are larger."""
+    """Read these arrays only: the optimizer's are larger."""
     try:
         with opened(checkpoint / WEIGHTS_FILE) as file, np.load(file, allow_pickle=False) as archive:
             missing = [name for name in names if name not in archive.files]

@@ -1,4 +1,7 @@
-"""A checkpoint's model as one `.keras` file, which plain Keras loads: architecture and weights, not compiled."""
+"""Export a checkpoint's model as one `.keras` file that plain Keras loads.
+
+The file holds the architecture and the weights; the model is not compiled.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,19 @@ import os
 from pathlib import Path
 from typing import Any
 
-from gpu_studio.regular_files import open_regular
+from gpu_studio.common.regular_files import open_regular
 from gpu_studio.trainer.answers.checkpoint import Answer, Progress, in_words, rebuilt
-from gpu_studio.trainer.answers.modesty import be_modest
+from gpu_studio.trainer.answers.memory_limit import limit_memory
 from gpu_studio.trainer.errors import TrainerError
 
 
 def answer(about: dict[str, Any], progress: Progress) -> Answer:
-    """Write the model of the checkpoint in `about` to the new file `path`; its size in `bytes`, and never lasting.
+    """Write the model of the checkpoint in `about` to the new file `path`.
 
-    Or `problem` and `advice`, with nothing left at `path`.
+    The answer holds its size in `bytes` and is never lasting. After a failure it holds `problem`
+    and `advice`, and nothing is left at `path`.
     """
-    be_modest()
+    limit_memory()
     return in_words(lambda: _written(about, progress)), False
 
 
@@ -28,9 +32,12 @@ def _written(about: dict[str, Any], progress: Progress) -> dict[str, Any]:
 
 
 def write(model: Any, path: Path) -> int:
-    """Save `model` in the new file `path`, 0600, and have it on the disk; its size in bytes. Raises TrainerError."""
+    """Save `model` in the new file `path` (mode 0600) and flush it to disk; return its bytes.
+
+    Raises TrainerError.
+    """
     try:
-        # Made before Keras opens it, so that it is nobody else's to read at any time.
+        # Created before Keras opens it, so that nobody else can read it at any time.
         descriptor = open_regular(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         try:
             model.save(path)

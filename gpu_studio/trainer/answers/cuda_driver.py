@@ -1,6 +1,7 @@
-"""CUDA as the driver brings it (libcuda): whether it starts, and how it counts the cards.
+"""Ask the CUDA driver library (libcuda) whether it starts, and how it numbers the cards.
 
-Asked through ctypes and not through TensorFlow, which tells neither its reason nor a card's UUID.
+It is called through ctypes because TensorFlow reports neither the reason of a failure nor a card's
+UUID.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ TEXT = 64
 
 
 def cuda_driver(library: str = LIBRARY) -> dict[str, Any]:
-    """CUDA's version and its cards in its own order; or `error`, CUDA's name of it, and `why_not` in words."""
+    """Return CUDA's version and its cards in its own order.
+
+    If CUDA does not start, return its name of the `error`, and `why_not` in words.
+    """
     nothing: dict[str, Any] = {"version": "", "cards": [], "error": "", "why_not": ""}
     try:
         cuda = ctypes.CDLL(library)

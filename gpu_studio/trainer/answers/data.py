@@ -1,28 +1,97 @@
-"""Which data does a plan name? Their shapes, how many there are, and the first few of them.
+"""Describe the data that a plan names: their shapes, their number and the first few samples.
 
-Built-in data and `.npz` files need no TensorFlow. Of a folder of images only those are decoded that are shown.
+Built-in data and `.npz` files need no TensorFlow. Of a folder of images, only the images shown are
+decoded.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gpu_studio import plan as plans
+from gpu_studio.common.user_paths import expanded
 from gpu_studio.placement.data_facts import PREVIEWED, DataFacts
 from gpu_studio.placement.plan_facts import PlanFacts, encoded
-from gpu_studio.plan.catalogue import DATA
+from gpu_studio.plan.catalogue import DATA, scale_of
 from gpu_studio.trainer.answers.checkpoint import HOST
-from gpu_studio.trainer.answers.images import image_facts
-from gpu_studio.trainer.answers.modesty import be_modest
-from gpu_studio.trainer.answers.preview import previewed
-from gpu_studio.trainer.data import Dataset, Split, cache, load_data
+from gpu_studio.trainer.answers.memory_limit import limit_memory
+from gpu_studio.trainer.answers.preview import previewed, varied
+from gpu_studio.trainer.data import Dataset, downloaded, load_data
+from gpu_studio.trainer.data.image_folder import (
+    ImageFiles,
+    ImageFolder,
+    check_memory_for,
+    class_names,
+    images_in,
+    sample_shape,
+)
 from gpu_studio.trainer.data.loading import refuse_unnamed
-from gpu_studio.trainer.data.splits import held_out
+from gpu_studio.trainer.data.splits import held_out, missing_classes, split_indices
+from gpu_studio.trainer.data.values import Array, Split, free_bytes
 from gpu_studio.trainer.environment import settle
 from gpu_studio.trainer.errors import TrainerError, UserCodeError
+
+
+def image_facts(data: plans.Data, seed: int) -> DataFacts:
+    """Describe the folder that `data` names by an absolute path. Raises DataError as a run would.
+
+    An image that cannot be decoded is found by the run, unless it is among those shown here.
+    """
+    folder = expanded(data.folder or "")
+    found, shape = images_in(folder), sample_shape(data.options)
+    check_memory_for(found, shape, free_bytes())
+    names, y = class_names(found), found.train.y
+    test_fraction = data.test_fraction if found.test is None else 0.0
+    validation_fraction = data.validation_fraction if found.validation is None else 0.0
+    training, validation, held = split_indices(len(y), test_fraction, validation_fraction, seed, data.split, y)
+    shown = replace(_shown(found.train, training, shape), scale=scale_of(data))
+    lowest, highest = shown.range()
+    return DataFacts(
+        name=folder.name,
+        task="classes",
+        classes=len(names),
+        train=len(training),
+        validation=len(validation if found.validation is None else found.validation),
+        test=len(held if found.test is None else found.test),
+        x_shape=shape,
+        x_dtype="float32",
+        y_dtype=y.dtype.name,
+        bytes=len(found) * (math.prod(shape) + y.itemsize),
+        preview=previewed(shown, names),
+        class_names=names[:PREVIEWED],
+        lowest=lowest,
+        highest=highest,
+        pixels=shown.pixels,
+        notes=_notes(found, _targets(found, training, validation, held), data, names),
+    )
+
+
+def _notes(
+    found: ImageFolder, targets: tuple[Array | None, ...], data: plans.Data, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    own = (False, found.validation is not None, found.test is not None)
+    return tuple(missing_classes(targets, data.split, names, own))
+
+
+def _targets(found: ImageFolder, training: Array, validation: Array, held: Array) -> tuple[Array | None, ...]:
+    """The classes of the images in the splits for training, validation and testing."""
+    y = found.train.y
+    cut = [y[places] if len(places) else None for places in (training, validation, held)]
+    own = [None if each is None else each.y for each in (None, found.validation, found.test)]
+    return tuple(mine if mine is not None else its for mine, its in zip(own, cut, strict=True))
+
+
+def _shown(files: ImageFiles, training: Array, shape: tuple[int, int, int]) -> Split:
+    """The training samples that are shown."""
+    from gpu_studio.trainer.data.image_reading import read_images
+
+    places = training[varied(files.y[training])]
+    return Split(read_images([files.paths[place] for place in places], shape), files.y[places])
+
 
 _BROUGHT_TEST = 10_000
 """Test samples of each of the data sets that are downloaded: MNIST, Fashion-MNIST, CIFAR-10."""
@@ -35,17 +104,20 @@ _FEWER = "Give fewer samples, or smaller ones."
 
 
 class NotHereError(Exception):
-    """The data would have to be downloaded, which a look at them is no reason for."""
+    """The data would have to be downloaded, which looking at them does not justify."""
 
 
 def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[str, Any], bool]:
-    """The data of the plan in `about`, and whether that holds as long as the plan and its files stay as they are."""
-    be_modest()
+    """Describe the data of the plan in `about`.
+
+    Also say whether the answer lasts with its files.
+    """
+    limit_memory()
     plan = plans.loads(about["plan"])
     if plan.data.python or plan.data.folder:
-        settle(replace(plan, devices=HOST))  # TensorFlow may well be imported, and no card is to be taken for a look
+        settle(replace(plan, devices=HOST))  # a look must not occupy a card
     progress("reading the data")
-    cache._download = _no_download  # type: ignore[assignment]  # noqa: SLF001 (this process only looks)
+    downloaded._download = _no_download  # type: ignore[assignment]  # noqa: SLF001 (this process only looks)
     try:
         facts = replace(_looked_at(plan.data, plan.training.seed), split=plan.data.split)
         return encoded(PlanFacts(data=facts)), True
@@ -61,7 +133,10 @@ def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict
 
 
 def _is_to_come(error: BaseException | None) -> bool:
-    """Whether the error comes, in the end, of data that the first run downloads; who needs them may have said more."""
+    """Return whether the error's root cause is data that the first run will download.
+
+    Whoever needed the data may have wrapped the error in others.
+    """
     while error is not None and not isinstance(error, NotHereError):
         error = error.__cause__
     return error is not None
@@ -80,7 +155,7 @@ def _looked_at(data: plans.Data, seed: int) -> DataFacts:
 
 
 def _divided(facts: DataFacts, samples: int, validation_fraction: float) -> DataFacts:
-    """`facts` of as many samples for training and validation."""
+    """Return `facts` for as many training and validation samples."""
     validation = held_out(samples, validation_fraction)
     return replace(facts, train=samples - validation, validation=validation)
 
@@ -113,7 +188,7 @@ def facts_of(dataset: Dataset) -> DataFacts:
 
 
 def announced(data: plans.Data) -> DataFacts:
-    """What the catalogue tells of data that are not downloaded yet."""
+    """Return what the catalogue says about data that are not downloaded yet."""
     entry = DATA[str(data.name)]
     facts = DataFacts(
         entry.name, entry.task, entry.classes, 0, test=_BROUGHT_TEST, x_shape=entry.shape or (), here=False

@@ -1,6 +1,7 @@
-"""The layers of a plan's model, what each costs, and what a training step holds.
+"""The layers of a plan's model, the cost of each, and what a training step holds.
 
-Everything is built as a run builds it, on the CPU; one training step is traced into a graph, and none is run.
+Everything is built as a run builds it, on the CPU. One training step is traced into a graph; no
+step is run.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ from typing import Any
 
 from gpu_studio import plan as plans
 from gpu_studio.placement.plan_facts import ModelFacts, encoded
-from gpu_studio.trainer.answers.modesty import be_modest
+from gpu_studio.trainer.answers.memory_limit import limit_memory
 from gpu_studio.trainer.environment import settle
 from gpu_studio.trainer.errors import TrainerError, UserCodeError
 from gpu_studio.trainer.failures import explain
 
 
 def answer(about: dict[str, Any], progress: Callable[[str], None]) -> tuple[dict[str, Any], bool]:
-    """The model of the plan in `about`, and whether that holds as long as the plan and its files stay as they are."""
-    be_modest()
+    """Describe the model of the plan in `about`.
+
+    Also say whether the answer lasts as long as the plan and its files stay as they are.
+    """
+    limit_memory()
     plan = plans.loads(about["plan"])
     settle(plan)
     progress("importing TensorFlow")
@@ -44,9 +48,10 @@ def _facts(plan: plans.Plan, data: dict[str, Any], progress: Callable[[str], Non
     progress("tracing a training step")
     notes = building.notes_of(plan, model, dataset, data)
     try:
-        return replace(building.facts_of(plan.training, dataset, model), policy=policy, notes=notes)
+        facts = building.facts_of(plan.training, dataset, model, loaded=bool(plan.model.file))
+        return replace(facts, policy=policy, notes=notes)
     except TrainerError as error:
-        # Of the layers more can be told than that their training is refused.
+        # More can be said about the layers than that their training is refused.
         facts = building.facts_of(plans.Training(), dataset, model)
         refused = replace(facts, training_error=error.message, advice=error.suggestions)
         return replace(refused, policy=policy, slots={}, steps={}, notes=notes)
@@ -55,7 +60,7 @@ def _facts(plan: plans.Plan, data: dict[str, Any], progress: Callable[[str], Non
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether this machine's memory was too small, by Python's words or TensorFlow's."""
+    """Return whether the host ran out of memory, judging by Python's or TensorFlow's words."""
     return isinstance(error, MemoryError) or "OOM when allocating" in str(error)
 
 

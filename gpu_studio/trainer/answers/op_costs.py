@@ -1,4 +1,4 @@
-"""What one operation of TensorFlow's costs: floating-point operations, and memory that its kernel needs for itself."""
+"""The cost of one TensorFlow operation: its FLOPs, and its kernel's own memory."""
 
 from __future__ import annotations
 
@@ -53,11 +53,12 @@ def flops(operation: Any) -> float:
 
 
 def scratch_on_cpu(operation: Any, inputs: Sequence[Size]) -> Size:
-    """Memory that the operation's kernel on a CPU needs while it runs; `inputs` are the sizes of what it takes.
+    """Return the bytes that the operation's CPU kernel needs while it runs.
 
-    Eigen's `MaxPoolGrad` pools once more, to know where each maximum came from: a copy of the output, and 8 bytes an
-    element for the places (maxpooling_op.cc, `tensor_out_dup` and `tensor_out_arg_max`). oneDNN's keeps the places of
-    the forward pass.
+    `inputs` are the sizes of its inputs. Eigen's `MaxPoolGrad` pools again to find where each
+    maximum came from: it needs a copy of the output, and 8 bytes per element for the positions
+    (maxpooling_op.cc, `tensor_out_dup` and `tensor_out_arg_max`). oneDNN's kernel keeps the
+    positions of the forward pass.
     """
     if operation.type != "MaxPoolGrad" or _ONE_DNN:
         return NOTHING
@@ -66,9 +67,9 @@ def scratch_on_cpu(operation: Any, inputs: Sequence[Size]) -> Size:
 
 
 def workspace_on_cpu(operation: Any, output: Size) -> Size:
-    """What a kernel on a CPU makes beside its output and keeps for the backward pass.
+    """Return the bytes that a CPU kernel allocates beside its output for the backward pass.
 
-    oneDNN's `MaxPool` notes for each maximum where it came from, in a byte.
+    oneDNN's `MaxPool` records where each maximum came from, in one byte.
     """
     if operation.type != "MaxPool" or not _ONE_DNN:
         return NOTHING
@@ -77,7 +78,7 @@ def workspace_on_cpu(operation: Any, output: Size) -> Size:
 
 
 def _einsum(operation: Any) -> float:
-    """Two for each combination of all its indices, as one loop over each would do them."""
+    """Return two FLOPs for each combination of all indices, as one loop over each would cost."""
     equation = operation.get_attr("equation").decode()
     sizes: dict[str, int] = {}
     for labels, tensor in zip(equation.partition("->")[0].split(","), operation.inputs, strict=False):

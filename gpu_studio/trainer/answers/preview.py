@@ -1,4 +1,4 @@
-"""A few samples of a split as a person can look at them: small pictures, or the first numbers."""
+"""A few samples of a split in a form to look at: small pictures, or the first numbers."""
 
 from __future__ import annotations
 
@@ -7,28 +7,29 @@ from itertools import islice
 
 import numpy as np
 
-from gpu_studio.placement.data_facts import PREVIEWED, ROW, Sample
+from gpu_studio.placement.data_facts import PREVIEWED, ROW, DataSample
 from gpu_studio.trainer.data.values import Array, Split
 
 _SIDE = 96
 """Pixels of a previewed picture's longer side, at most: what is larger is thinned out."""
 
 
-def previewed(split: Split, class_names: Sequence[str] = ()) -> tuple[Sample, ...]:
-    """The first samples of the split; of classes, those that show as many classes as there is room for come first.
+def previewed(split: Split, class_names: Sequence[str] = ()) -> tuple[DataSample, ...]:
+    """Return the first samples of the split.
 
-    The targets are told by their `class_names` where there are any.
+    Samples of classes come in an order that shows as many classes as fit. Targets are given by
+    their `class_names` if there are any.
     """
     places = varied(split.wanted(slice(None)))
     x, labels = split.seen(places), [_label(target, class_names) for target in split.wanted(places)]
     if _is_image(x):
         return tuple(_picture(image, label) for image, label in zip(_bytes(x), labels, strict=True))
     rows = x.reshape(len(x), -1)[:, :ROW]
-    return tuple(Sample(label, row=tuple(map(float, row))) for row, label in zip(rows, labels, strict=True))
+    return tuple(DataSample(label, row=tuple(map(float, row))) for row, label in zip(rows, labels, strict=True))
 
 
 def varied(y: Array) -> list[int]:
-    """Places of samples with as many different class ids as possible: the classes take turns."""
+    """Return the places of samples with as many different class ids as possible, in turn."""
     if not np.issubdtype(y.dtype, np.integer):
         return list(range(min(PREVIEWED, len(y))))
     order = np.argsort(y, kind="stable")
@@ -43,7 +44,10 @@ def _is_image(x: Array) -> bool:
 
 
 def _bytes(images: Array) -> Array:
-    """The images, thinned out where they are large, scaled together so that 0…1, or else all there is, fills 0…255."""
+    """Return the images as bytes, thinned out where they are large.
+
+    All are scaled together, so that 0…1, or else their whole range, maps to 0…255.
+    """
     step = max(1, -(-max(images.shape[1:3]) // _SIDE))
     thin = images[:, ::step, ::step]
     low, high = min(0.0, float(thin.min())), max(1.0, float(thin.max()))
@@ -51,9 +55,9 @@ def _bytes(images: Array) -> Array:
     return scaled
 
 
-def _picture(image: Array, label: str) -> Sample:
+def _picture(image: Array, label: str) -> DataSample:
     height, width, channels = image.shape
-    return Sample(label, image.tobytes(), height, width, channels)
+    return DataSample(label, image.tobytes(), height, width, channels)
 
 
 def _label(target: Array, class_names: Sequence[str]) -> str:

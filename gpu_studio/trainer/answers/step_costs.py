@@ -1,4 +1,8 @@
-"""What a traced training step costs: each layer's FLOPs and kept activations, and what is held moment by moment."""
+"""The costs of a traced training step.
+
+They are each layer's FLOPs and the activations kept for it, and what the step holds moment by
+moment.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_studio.placement.rehearsal import Marks, on_card, on_cpu
+from gpu_studio.placement.rehearsal import TensorKinds, on_card, on_cpu
 from gpu_studio.placement.step_memory import StepMemory
 from gpu_studio.trainer.answers.op_costs import flops
 from gpu_studio.trainer.answers.step_operations import Graph, root, size_of
-from gpu_studio.trainer.answers.step_trace import BACKWARD, Trace
+from gpu_studio.trainer.answers.step_trace import BACKWARD, StepTrace
 from gpu_studio.trainer.cores import cores
 
 
 @dataclass(frozen=True, slots=True)
 class LayerCosts:
-    """Of one layer: the shape of its first output without the batch axis; all else is for one sample."""
+    """The costs of one layer per sample, and its first output's shape without the batch axis."""
 
     output_shape: tuple[int | None, ...] = ()
     output_bytes: int = 0
@@ -33,17 +37,17 @@ class StepCosts:
     steps: dict[str, StepMemory]
 
 
-def costs_of(trace: Trace) -> StepCosts:
-    """Everything that can be read from the graph of a step."""
-    step = _Step(trace)
+def costs_of(trace: StepTrace, *, loaded: bool = False) -> StepCosts:
+    """Read all costs from the graph of a step; `loaded` says whether weights come from a file."""
+    step = _Step(trace, loaded=loaded)
     return StepCosts(step.layers(), step.memory())
 
 
 class _Step:
     """The operations of a trace that contribute to its result, in the order in which they were made."""
 
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
+    def __init__(self, trace: StepTrace, *, loaded: bool) -> None:
+        self._trace, self._loaded = trace, loaded
         self.graph = Graph(trace.graph, trace.batch)
         self._kept = self._kept_tensors()
 
@@ -63,7 +67,7 @@ class _Step:
         }
 
     def _kept_tensors(self) -> set[Any]:
-        """The roots of what forward operations make and backward operations take."""
+        """Return the roots of tensors that forward operations make and backward operations read."""
         taken = (x for op in self.graph.operations if _is_backward(op) for x in op.inputs)
         roots = {root(x).ref() for x in taken if not _is_backward(x.op)}
         return {ref for ref in roots if not _is_backward(ref.deref().op) and ref.deref().op.type != "Placeholder"}
@@ -87,18 +91,21 @@ class _Step:
         return forward, backward
 
     def _scopes(self) -> dict[str, str]:
-        """Layer by the scope that its forward operations are in; their gradients are in the same scope of another."""
+        """Return the layer of each scope that its forward operations are in.
+
+        Its gradients are in a scope of the same name below another.
+        """
         return {name.rpartition("/")[0]: path for name, path in self._trace.layer_of.items() if "/" in name}
 
     # Memory
 
     def memory(self) -> dict[str, StepMemory]:
-        """What the step holds on each kind of device."""
+        """Return what the step holds on each kind of device."""
         graph = self.graph
         gradients = frozenset(self._numbers(self._trace.gradients))
         given = (x for calls in self._trace.outputs.values() for call in calls for x in call)
         kept = frozenset(self._numbers(ref.deref() for ref in self._kept))
-        marks = Marks(graph.results, graph.given, tuple(self._numbers(given)), gradients, kept)
+        marks = TensorKinds(graph.results, graph.given, tuple(self._numbers(given)), gradients, kept, self._loaded)
         return {
             "CPU": on_cpu(graph.as_on("CPU"), graph.seconds, marks, cores()),
             "GPU": on_card(graph.as_on("GPU"), marks),
@@ -113,7 +120,7 @@ def _is_backward(op: Any) -> bool:
 
 
 def _scoped(name: str, scopes: dict[str, str]) -> str | None:
-    """The layer of the innermost scope that `name` is in."""
+    """Return the layer of the innermost scope that contains `name`."""
     scope = name.rpartition("/")[0]
     while scope:
         if scope in scopes:

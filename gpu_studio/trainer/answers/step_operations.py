@@ -1,4 +1,7 @@
-"""A graph of TensorFlow's as `placement.liveness` takes it: what each operation takes, makes, needs and changes."""
+"""A TensorFlow graph in the form that `placement.liveness` takes.
+
+For each operation it states what the operation reads, creates, needs and changes.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ _NO_MEMORY = frozenset({"Const", _READING, "VarHandleOp", "NoOp", "TensorListGet
 """They give what is there already: a variable's own memory, a constant of the graph, or what is in a list."""
 LOOPS = frozenset({"While", "StatelessWhile"})
 _ADDING = frozenset({"Add", "AddN", "AddV2"})
-DELAY_S = 3 * INTERRUPTION_S
-"""A turn of a loop begins as soon as it has what it needs: while one thread stands still so long, the others compute
-gradients of weights that wait to be added up."""
+DELAY_S = 5 * INTERRUPTION_S
+"""A turn of a loop begins as soon as it has what it needs: while one thread stands still, the others compute gradients
+of weights that wait to be added up. Real turns, of small operations on all cores, take a fifth of what is reckoned."""
 _TYPICAL = 64
 """The batch at which it is asked how long a turn takes."""
 LAUNCH_S, BYTES_PER_S, FLOPS_PER_S = 1e-6, 1e10, 3e10
@@ -31,11 +34,11 @@ class Graph:
     """The operations of a graph that its results and side effects need; the executor prunes the others."""
 
     def __init__(self, graph: Any, batch: int) -> None:
-        """`batch` is the number of samples that it was traced for, a prime that divides no other axis."""
+        """`batch` is the number of samples in the trace, a prime that divides no other axis."""
         self.batch = batch
         self.operations = _needed(graph)
         self.numbers = {x.ref(): n for n, x in enumerate(x for op in self.operations for x in op.outputs)}
-        # Who gives the batch keeps it as long as the step runs.
+        # The caller keeps the batch alive while the step runs.
         given = [x for op in self.operations if op.type == "Placeholder" for x in op.outputs]
         self.given = frozenset(self.numbers[x.ref()] for x in given)
         self.results = [self.numbers[x.ref()] for x in (*graph.outputs, *given)]
@@ -43,7 +46,7 @@ class Graph:
         self._places = {op.name: place for place, op in enumerate(self.operations)}
 
     def size(self, tensor: Any) -> Size:
-        """What a tensor takes that is made by the operation it comes from."""
+        """Return the size of a tensor that its operation creates."""
         if tensor.op.type in _NO_MEMORY or tensor.ref() in self._captured:
             return NOTHING
         if tensor.op.type in LOOPS and tensor.dtype.name == "variant":
@@ -51,18 +54,18 @@ class Graph:
         return size_of(tensor, self.batch)
 
     def as_on(self, kind: str) -> list[Operation]:
-        """The operations with what their kernels need on a "CPU" or a "GPU"."""
+        """Return the operations with what their kernels need on a "CPU" or a "GPU"."""
         return [self._operation(op, on_cpu=kind == "CPU") for op in self.operations]
 
     def seconds(self, batch: int) -> list[float]:
-        """About how long each operation takes with so many samples."""
+        """Estimate how long each operation takes for this many samples."""
         return [self._seconds(op, batch) for op in self.operations]
 
     def _operation(self, op: Any, *, on_cpu: bool) -> Operation:
         made = [(self.numbers[x.ref()], self.size(x)) for x in op.outputs]
         return Operation(
             takes=(*(self.numbers[x.ref()] for x in op.inputs), *(self._places_of_maxima(op) if on_cpu else ())),
-            makes=(*made, *(self._workspace(op) if on_cpu else ())),
+            makes=(*made, *self._waiting(op), *(self._workspace(op) if on_cpu else ())),
             after=tuple(self._places[before.name] for before in op.control_inputs if before.name in self._places),
             shares=op.type in SHARING,
             overwrites=op.type in OVERWRITING,
@@ -73,12 +76,22 @@ class Graph:
         )
 
     def _workspace(self, op: Any) -> list[tuple[int, Size]]:
-        """What a kernel makes beside its outputs for the backward pass: a tensor with a number of its own."""
+        """The kernel's workspace for the backward pass, as a tensor with a number of its own."""
         size = workspace_on_cpu(op, self.size(op.outputs[0])) if op.outputs else NOTHING
+        return self._beside(op, size)
+
+    def _waiting(self, op: Any) -> list[tuple[int, Size]]:
+        """What waits of the iterations of a loop.
+
+        It is a tensor with a number of its own that nobody reads.
+        """
+        return self._beside(op, _waiting_of(op, self.batch) if op.type in LOOPS else NOTHING)
+
+    def _beside(self, op: Any, size: Size) -> list[tuple[int, Size]]:
         return [] if size == NOTHING else [(-1 - self._places[op.name], size)]
 
     def _places_of_maxima(self, op: Any) -> list[int]:
-        """The workspace that the forward operation of this one made, if this is a backward one and there is one."""
+        """The workspace of the forward operation, if this is a backward one that has one."""
         if op.type != "MaxPoolGrad" or op.inputs[1].op.name not in self._places:
             return []
         return [number for number, _ in self._workspace(op.inputs[1].op)]
@@ -89,13 +102,15 @@ class Graph:
         return scratch_on_cpu(op, [self.size(x) for x in op.inputs]) if on_cpu else NOTHING
 
     def _variable(self, op: Any, value: Any) -> Variable:
-        return Variable(self.numbers[op.inputs[0].ref()], size_of(value, self.batch).fixed)
+        matrix = (value.shape.rank or 0) > 1
+        return Variable(self.numbers[op.inputs[0].ref()], size_of(value, self.batch).fixed, drawn=matrix)
 
     def _seconds(self, op: Any, batch: int) -> float:
         if op.type in _NO_MEMORY or op.type in SHARING or op.type == "Placeholder":
             return 0.0
         sizes = [size_of(x, self.batch) for x in (*op.inputs, *op.outputs)]
-        moved = sum(size.bytes(batch) for size in sizes)
+        # An update reads the variable too, and writes it.
+        moved = sum(size.bytes(batch) for size in sizes) * (3 if op.type in _ASSIGNING else 1)
         return LAUNCH_S + moved / BYTES_PER_S + flops(op) * batch / self.batch / FLOPS_PER_S
 
 
@@ -109,7 +124,7 @@ def size_of(tensor: Any, batch: int) -> Size:
 
 
 def root(tensor: Any) -> Any:
-    """The tensor whose memory `tensor` shares."""
+    """Return the tensor whose memory `tensor` shares."""
     while tensor.op.type in SHARING:
         tensor = tensor.op.inputs[tensor.value_index]
     return tensor
@@ -134,9 +149,9 @@ def _body(loop: Any) -> Any:
 
 
 def _turns(loop: Any) -> int:
-    """How often a loop is run: once for each element of the longest sequence that it takes; else once.
+    """Return how often a loop runs: once per element of its longest input sequence, else once.
 
-    The loop that goes back takes what the one before has put into lists, and has as many turns.
+    The backward loop reads what the forward loop has put into lists, and runs as many iterations.
     """
     before = [_turns(x.op) for x in loop.inputs if x.op.type in LOOPS]
     lists = [x.op for x in loop.inputs if x.op.type == "TensorListFromTensor"]
@@ -144,7 +159,10 @@ def _turns(loop: Any) -> int:
 
 
 def _collected(tensor: Any, batch: int) -> Size:
-    """What a loop has put into a list when it ends: of every turn one tensor, for the backward pass."""
+    """What a loop has put into a list when it ends, for the backward pass.
+
+    A tensor per iteration.
+    """
     given = _body(tensor.op).outputs[tensor.value_index]
     pushed = root(given).op
     if pushed.type != "TensorListPushBack":
@@ -157,17 +175,38 @@ def _collected(tensor: Any, batch: int) -> Size:
 
 
 def _in_turns(loop: Any, batch: int) -> Size:
-    """The most that the turns of a loop hold besides what they are given: one of them, and what waits of others."""
+    """Return the most that one iteration of a loop holds besides its inputs."""
     body = Graph(_body(loop), batch)
     operations = body.as_on("GPU")
     fullest = highest(history(operations, in_one_queue(operations), results=body.results).moments).fullest(batch)
-    turns = min(_turns(loop), 1 + round(DELAY_S / (sum(body.seconds(_TYPICAL)) or 1.0)))
-    waiting = sum(size.fixed for size in map(body.size, _added_up(body)) if not size.per_sample)
-    return Size(fullest.fixed + waiting * (turns - 1), fullest.per_sample, pieces=turns)
+    return Size(fullest.fixed, fullest.per_sample)
+
+
+def _waiting_of(loop: Any, batch: int) -> Size:
+    """Return the bytes that wait in the iterations of a loop if one thread stands still.
+
+    It may be nothing for a large batch. Gradients of weights wait to be added up. But each
+    iteration that has gone on has taken from the lists what it needed, and that memory is free; the
+    lists count as held until the loop has ended.
+    """
+    body = Graph(_body(loop), batch)
+    added = _added_up(body)
+    turns = min(_turns(loop) - 1, round(DELAY_S / (sum(body.seconds(_TYPICAL)) or 1.0)))
+    if turns < 1 or not added:
+        return NOTHING
+    return Size(sum(body.size(x).fixed for x in added) * turns, -_taken_in_a_turn(loop, batch) * turns, pieces=turns)
+
+
+def _taken_in_a_turn(loop: Any, batch: int) -> int:
+    """Return the bytes per sample that an iteration takes from the lists of the earlier loop."""
+    lists = [x for x in loop.inputs if x.op.type in LOOPS and x.dtype.name == "variant"]
+    collected = [_collected(x, batch) for x in lists]
+    return sum(size.per_sample // size.pieces for size in collected)
 
 
 def _added_up(body: Graph) -> list[Any]:
-    """What a turn adds to what earlier turns gave, as it does the gradients of weights."""
+    """What an iteration adds to earlier results, as it does for gradients of weights."""
     adding = [op for op in body.operations if op.type in _ADDING]
     summed = [op for op in adding if any(root(x).op.type == "Placeholder" for x in op.inputs)]
-    return [x for op in summed for x in op.inputs if root(x).op.type != "Placeholder"]
+    made = [x for op in summed for x in op.inputs if root(x).op.type != "Placeholder"]
+    return [x for x in made if not body.size(x).per_sample]

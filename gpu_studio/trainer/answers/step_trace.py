@@ -1,7 +1,8 @@
-"""One training step of a program as TensorFlow's graph, with the layer that each of its operations belongs to.
+"""One training step of a program as a TensorFlow graph that knows each operation's layer.
 
-It is traced for a batch of a large prime number of samples. A tensor whose number of elements that prime divides grows
-with the batch; no weight of the model has such a size, so this tells every tensor's size for any batch from one trace.
+The step is traced for a batch of a large prime number of samples. A tensor whose number of elements
+that prime divides grows with the batch. No weight of the model has such a size, so one trace gives
+the size of every tensor for any batch.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ BACKWARD = "gradient_tape/"
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class StepTrace:
     """The graph of a step for `batch` samples.
 
     `layer_of` gives the layer of each operation that a layer's call made, by the operation's name; `outputs` the
@@ -40,18 +41,18 @@ class Trace:
     gradients: list[Any]
 
 
-def trace_step(program: Program, dataset: Dataset, layers: Sequence[PlaceableLayer]) -> Trace:
+def trace_step(program: Program, dataset: Dataset, layers: Sequence[PlaceableLayer]) -> StepTrace:
     """Trace the step that each replica of `program` trains; nothing is computed."""
     batch = _prime(program.model, dataset)
     notes = _Notes()
     with notes.listening(layers), _noting_gradients(program, notes):
         step = tf.function(program._train_replica, autograph=False)  # noqa: SLF001 (the step of a run, and no other)
         graph = step.get_concrete_function(*_signature(dataset, batch)).graph
-    return Trace(graph, batch, notes.layer_of, notes.outputs, notes.gradients)
+    return StepTrace(graph, batch, notes.layer_of, notes.outputs, notes.gradients)
 
 
 def _prime(model: Any, dataset: Dataset) -> int:
-    """A prime that divides no axis of a weight or of a sample."""
+    """Return a prime that divides no axis of a weight or of a sample."""
     axes = [axis for variable in model.variables for axis in variable.shape]
     axes += [*dataset.sample_shape, dataset.outputs]
     return next((prime for prime in PRIMES if all(axis % prime for axis in axes)), PRIMES[-1])
@@ -69,7 +70,7 @@ def _signature(dataset: Dataset, batch: int) -> tuple[Any, ...]:
 
 @dataclass(slots=True)
 class _Notes:
-    """Which operations each layer's call made, what it gave, and which gradients were applied."""
+    """Records the operations of each layer's call, its outputs, and the gradients applied."""
 
     layer_of: dict[str, str] = field(default_factory=dict)
     outputs: dict[str, list[Any]] = field(default_factory=dict)
@@ -97,7 +98,10 @@ class _Notes:
         return noted
 
     def _take_casts(self, path: str, graph: Any) -> None:
-        """Give the layer the casts of its inputs, which under mixed precision Keras makes before it calls it."""
+        """Assign the casts of the layer's inputs to the layer.
+
+        Under mixed precision Keras makes them before it calls the layer.
+        """
         casts = (operation for operation in graph.get_operations()[self.seen :] if operation.type == "Cast")
         self.layer_of.update({operation.name: path for operation in casts})
 

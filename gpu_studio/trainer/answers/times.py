@@ -1,8 +1,9 @@
-"""How long each layer of a plan's model takes on each kind of device of this machine, measured by training it.
+"""Measure how long each layer of a plan's model takes on each kind of device, by training it.
 
-A kind of device is a physical device: its slices are equally fast. Two sizes of step are trained, the whole batch and a
-quarter of it, on the first logical device of each kind, one after the other. Between the kinds tensors are sent, to
-know how fast that is; between slices of one nothing is copied. What the steps of the whole batch held is told too.
+A kind of device is a physical device, whose slices are equally fast. Steps of two sizes, the whole
+batch and a quarter of it, are trained on the first logical device of each kind, one kind after the
+other. To learn how fast tensors travel, some are sent between the kinds; between slices of one
+device nothing is copied. The answer also says what the steps of the whole batch held.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import Any
 import msgspec
 
 from gpu_studio import plan as plans
-from gpu_studio.placement.correction import Held
+from gpu_studio.placement.correction import MeasuredPeak
 from gpu_studio.placement.estimate import LayerTime
-from gpu_studio.plan import Distribution, Placed
+from gpu_studio.plan import Placed
+from gpu_studio.plan.strategies.placed import placing
 from gpu_studio.trainer.environment import settle
 
 SMALL_PART = 4
@@ -25,7 +27,7 @@ Progress = Callable[[str], None]
 
 
 def answer(about: dict[str, Any], progress: Progress) -> tuple[dict[str, Any], bool]:
-    """The times of the plan in `about`, by the name of the device they were measured on, and that they are lasting."""
+    """Measure the plan in `about`: times by the name of the measured device. The answer lasts."""
     plan = plans.loads(about["plan"])
     settle(plan)
     progress("importing TensorFlow")
@@ -39,7 +41,10 @@ def answer(about: dict[str, Any], progress: Progress) -> tuple[dict[str, Any], b
 
 
 def _links(devices: Sequence[str], progress: Progress) -> dict[str, float]:
-    """For each device the bytes a second to it from the one that is slowest in sending there; none if not copied."""
+    """Return for each device the bytes per second from its slowest sender.
+
+    None if nothing is copied.
+    """
     from gpu_studio.trainer.links import bandwidth
 
     found: dict[str, float] = {}
@@ -54,8 +59,8 @@ def _links(devices: Sequence[str], progress: Progress) -> dict[str, float]:
     return found
 
 
-def _on(plan: plans.Plan, device: str, base: Path, progress: Progress) -> tuple[dict[str, LayerTime], Held]:
-    """Each layer's time on a device, and what a step of the whole batch held there."""
+def _on(plan: plans.Plan, device: str, base: Path, progress: Progress) -> tuple[dict[str, LayerTime], MeasuredPeak]:
+    """Return each layer's time on a device, and what a step of the whole batch held there."""
     from gpu_studio.trainer import session
     from gpu_studio.trainer.placed.layer_times import line_through, measured, seconds_in_parts, share_of
 
@@ -68,14 +73,17 @@ def _on(plan: plans.Plan, device: str, base: Path, progress: Progress) -> tuple[
     if batch >= 2 * SMALL_PART:
         progress(f"training steps of {batch // SMALL_PART} samples on {device}")
         small = measured(built, batch // SMALL_PART)
-        if device.startswith("CPU"):  # A card does one operation after the other.
+        if device.startswith("CPU"):  # A card runs one operation after the other.
             progress(f"training steps in {SMALL_PART} micro-batches on {device}")
             share = share_of(small, large, SMALL_PART, seconds_in_parts(built, batch, SMALL_PART))
     paths = (seat.path for seat in built.program.placed.seats)  # type: ignore[attr-defined]
-    return line_through(small, large, paths, share), Held(batch, large.held)
+    return line_through(small, large, paths, share), MeasuredPeak(batch, large.held)
 
 
 def _all_on(plan: plans.Plan, device: str) -> plans.Plan:
-    """The plan with every layer on one device, in one piece; layers that are not named go where their input is."""
+    """Return the plan with every layer on one device, in one piece.
+
+    Layers that the plan does not name are placed where their input is.
+    """
     training = replace(plan.training, early_stopping=None)
-    return replace(plan, training=training, distribution=Distribution("placed", (device,), placed=Placed()))
+    return replace(plan, training=training, distribution=placing(Placed(), (device,)))

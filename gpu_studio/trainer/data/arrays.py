@@ -1,34 +1,26 @@
-"""The arrays that a file holds, looked through: samples and targets that training can use, or a sentence why not.
-
-They stay in the types in which they are; a few at a time become what a model is given (`Split.seen`, `Split.wanted`):
-
-| in the file                         | becomes                                                      |
-|-------------------------------------|--------------------------------------------------------------|
-| x of bytes (uint8) that are pixels  | float32 in 0…1; (n, rows, columns) gets a channel axis       |
-| x of integers, (n, length)          | int32 token ids                                              |
-| any other numbers in x              | float32 as they are                                          |
-| y of integers, (n,) or (n, 1)       | int32 class ids                                              |
-| y of floats, (n,) or (n, 1)         | float32 values (n, 1): regression                            |
-"""
+"""Turn the named arrays of a file or a function into splits of samples and targets."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
 from gpu_studio.plan.pixels import are_pixels
-from gpu_studio.trainer.data.values import Array, Split, are_ids, is_whole
+from gpu_studio.plan.splitting import further_arrays
+from gpu_studio.trainer.data.values import Array, LoadedData, Split, are_ids, is_whole
 from gpu_studio.trainer.errors import DataError
 
-# Arrays are looked through in pieces of about this many numbers: nothing as large as they are is made for that.
+# Arrays are checked in pieces of about this many numbers, so that no check makes a copy as
+# large as its array.
 _PIECE = 1 << 20
 _LOOKED_AT = 4096
 """Targets that show whether all are one-hot."""
 
 
 def split_of(source: str, x_name: str, x: Array, y_name: str, y: Array) -> Split:
-    """The samples `x` and targets `y` found in `source` under these names. Raises DataError naming what is wrong."""
+    """Return the samples `x` and targets `y` of `source` under these names. Raises DataError."""
     if x.ndim < 2 or y.ndim < 1 or x.size == 0:
         raise _empty(source, x_name, x)
     if len(x) != len(y):
@@ -37,7 +29,7 @@ def split_of(source: str, x_name: str, x: Array, y_name: str, y: Array) -> Split
 
 
 def further_split_of(source: str, names: tuple[str, str], x: Array, y: Array, whole: Split) -> Split:
-    """The same of the arrays of a further split, which must be as those of `whole`."""
+    """Return a further split, whose arrays must match those of `whole`."""
     further = split_of(source, names[0], x, names[1], y)
     for name, one, other in zip(names, _given(whole), _given(further), strict=True):
         if one != other:
@@ -67,14 +59,14 @@ def groups_of(source: str, name: str, groups: Array, whole: Split) -> Array:
 
 
 def _given(split: Split) -> tuple[str, str]:
-    """What training is given of a sample and of its target, in words."""
+    """Say in words what the data hold for a sample and its target."""
     shapes = split.x.shape[1:], split.y.shape[1:]
     bytes_ = " (bytes of pictures)" if are_pixels(split.x.dtype.name, split.x.shape) else ""
     return f"{split.seen_type} of shape {shapes[0]}{bytes_}", f"{split.wanted_type} of shape {shapes[1]}"
 
 
 def samples(source: str, name: str, x: Array) -> Array:
-    """`x` as it is, but that grey pictures get an axis for their one channel."""
+    """Return `x`; grey pictures get an axis for their one channel."""
     if are_ids(x):
         return _ids(source, name, x)
     if are_pixels(x.dtype.name, x.shape):
@@ -106,7 +98,7 @@ def _ids(source: str, name: str, ids: Array) -> Array:
 
 
 def _finite(source: str, name: str, found: Array) -> Array:
-    """`found`, every number of which is a finite one also as the float32 that a model is given."""
+    """Return `found` if all of its numbers are finite, also as a model's float32."""
     rows = max(1, _PIECE // max(1, math.prod(found.shape[1:])))
     for first in range(0, len(found) if np.issubdtype(found.dtype, np.floating) else 0, rows):
         with np.errstate(over="ignore"):
@@ -160,4 +152,47 @@ def _kind(source: str, name: str, array: Array, wanted: str) -> DataError:
     return DataError(
         f"{source}: {name} holds {array.dtype} where {wanted} are needed.",
         [f"Convert {name} to numbers; texts can be numbered with numpy.unique(…, return_inverse=True)."],
+    )
+
+
+NAMES = "x_train and y_train, or x and y (with x_val and y_val, x_test and y_test if there are such splits)"
+_WHOLE = (("x_train", "y_train"), ("x", "y"))
+
+
+def wanted_names(there: Collection[str], groups: str | None = None) -> tuple[str, ...] | None:
+    """Choose the arrays to read, samples before their targets; None if they make no data.
+
+    `groups` is the name of the array with the group of each sample, if the plan splits by it.
+    """
+    wholes = [pair for pair in _WHOLE if set(pair) & set(there)]
+    names = tuple(name for pair in (*wholes, *further_arrays(there).values()) for name in pair)
+    if len(wholes) != 1 or not set(names) <= set(there):
+        return None
+    return (*names, groups) if groups is not None else names
+
+
+def source_of(source: str, arrays: Mapping[str, Array], groups: str | None = None) -> LoadedData:
+    """Build the source from the arrays that `wanted_names` chose.
+
+    Raises DataError where they do not go together.
+    """
+    x, y = next(pair for pair in _WHOLE if pair[0] in arrays)
+    whole = split_of(source, x, arrays[x], y, arrays[y])
+    further = {
+        part: further_split_of(source, names, arrays[names[0]], arrays[names[1]], whole)
+        for part, names in further_arrays(arrays).items()
+    }
+    of_each = groups_of(source, groups, arrays[groups], whole) if groups is not None else None
+    return LoadedData(whole, further.get("val"), further.get("test"), of_each, arrays=tuple(arrays))
+
+
+def no_groups(source: str, there: Collection[str], groups: str) -> DataError:
+    """The error for data without the array that the plan splits by."""
+    return DataError(
+        f'data.split is "grouped", but {source} has no array {groups}. It has {", ".join(sorted(there))}.',
+        [
+            f"Give the group of each sample in an array {groups}: a number or a text.",
+            "Name another array in data.groups.",
+            'Or set data.split to "random".',
+        ],
     )

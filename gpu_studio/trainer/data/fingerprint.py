@@ -1,4 +1,4 @@
-"""By what the samples of a split are known again, without keeping them."""
+"""How a checkpoint recognises the samples of a split without storing them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,24 @@ import math
 
 import numpy as np
 
-from gpu_studio.trainer.data.values import Array, Split
+from gpu_studio.trainer.data.values import Array, Dataset, Split
 
+TRAINING, VALIDATION = "training_samples", "validation_samples"
+"""The names under which a checkpoint keeps the digests of its splits."""
 LOOKED_AT_BYTES = 1 << 24
 """At most so much of the samples is read: of larger splits some samples, evenly spaced."""
 
 
-def fingerprint(split: Split | None) -> str | None:
-    """A digest, in hex, of which samples a split has, in their order; None of no split.
+def fingerprints(dataset: Dataset) -> dict[str, str | None]:
+    """Return the digests of the training and validation splits, by their names in a checkpoint."""
+    return {TRAINING: fingerprint(dataset.train), VALIDATION: fingerprint(dataset.validation)}
 
-    It covers the split's rows and all of its targets. Of the samples themselves it covers `LOOKED_AT_BYTES`. Raises
-    DataError if they are in a file that was changed.
+
+def fingerprint(split: Split | None) -> str | None:
+    """Return a hex digest of the samples in a split, in their order; None if there is no split.
+
+    It covers the split's rows and all of its targets. Of the samples themselves it covers
+    `LOOKED_AT_BYTES`. Raises DataError if they are in a file that has changed.
     """
     if split is None:
         return None

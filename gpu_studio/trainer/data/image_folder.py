@@ -1,20 +1,26 @@
-"""Data from a folder of images."""
+"""Find, count and read the images of a folder that has one subfolder per class."""
 
 from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from gpu_studio.contract.nearest_file import hint
 from gpu_studio.plan.catalogue import COLOURS, IMAGES
-from gpu_studio.trainer.data.image_files import ImageFiles, ImageFolder, images_in
-from gpu_studio.trainer.data.room import check_room, free_bytes
-from gpu_studio.trainer.data.values import Source, Split
+from gpu_studio.plan.image_folders import ImageFolderError, Layout, folder_names, is_image_name, layout_of
+from gpu_studio.plan.problems import listed, printable
+from gpu_studio.trainer.data.values import Array, LoadedData, Split, check_memory, free_bytes
+from gpu_studio.trainer.errors import DataError
 
 
-def read_folder(folder: Path, options: Mapping[str, Any]) -> Source:
+def read_folder(folder: Path, options: Mapping[str, Any]) -> LoadedData:
     """The images in `folder`, with the splits that it brings, and the classes by name.
 
     Samples are in the order of their classes, then of their files' names: x uint8, y int32. Raises DataError
@@ -22,10 +28,10 @@ def read_folder(folder: Path, options: Mapping[str, Any]) -> Source:
     is told before any of them is read.
     """
     found, shape = images_in(folder), sample_shape(options)
-    check_room_for(found, shape, free_bytes())
+    check_memory_for(found, shape, free_bytes())
     test = _split(found.test, shape) if found.test is not None else None
     validation = _split(found.validation, shape) if found.validation is not None else None
-    return Source(_split(found.train, shape), validation, test, class_names=class_names(found))
+    return LoadedData(_split(found.train, shape), validation, test, class_names=class_names(found))
 
 
 def sample_shape(options: Mapping[str, Any]) -> tuple[int, int, int]:
@@ -40,9 +46,9 @@ def class_names(found: ImageFolder) -> tuple[str, ...]:
     return tuple(os.fsencode(name).decode("utf-8", "replace") for name in found.classes)
 
 
-def check_room_for(found: ImageFolder, shape: tuple[int, int, int], free: int) -> None:
-    """Raises DataError if the images take more than `free` bytes."""
-    check_room(
+def check_memory_for(found: ImageFolder, shape: tuple[int, int, int], free: int) -> None:
+    """Raises DataError if the images need more than `free` bytes."""
+    check_memory(
         f"The {len(found):,} images of {' × '.join(map(str, shape))} bytes",
         len(found) * math.prod(shape),
         free,
@@ -55,7 +61,132 @@ def check_room_for(found: ImageFolder, shape: tuple[int, int, int], free: int) -
 
 
 def _split(files: ImageFiles, shape: tuple[int, int, int]) -> Split:
-    # Imported once there is something to read: what else is asked about data needs no TensorFlow.
+    # Imported when there is something to read: other questions about data need no TensorFlow.
     from gpu_studio.trainer.data.image_reading import read_images
 
     return Split(read_images(files.paths, shape), files.y)
+
+
+_KINDS = "PNG, JPEG, BMP and GIF images are read"
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFiles:
+    """The files of a split in the order of its samples: by class, then by name. `y` is int32 class ids, (n,)."""
+
+    paths: tuple[str, ...]
+    y: Array
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFolder:
+    """The contents of a folder: class names, training files, and the files of further splits."""
+
+    classes: tuple[str, ...]
+    train: ImageFiles
+    test: ImageFiles | None
+    validation: ImageFiles | None = None
+
+    def __len__(self) -> int:
+        return sum(len(files) for files in (self.train, self.test, self.validation) if files is not None)
+
+
+def images_in(folder: Path) -> ImageFolder:
+    """List the images in `folder`.
+
+    Raises DataError if it is missing, cannot be listed, or lacks images.
+    """
+    try:
+        if not folder.is_dir():
+            raise _missing(folder)
+        layout = layout_of(folder)
+        test, validation = _further(layout, layout.test), _further(layout, layout.validation)
+        return ImageFolder(layout.classes, _training(layout), test, validation)
+    except ImageFolderError as error:
+        raise DataError(f"{folder} {error.what}.", [f"{error.advice[0].upper()}{error.advice[1:]}."]) from error
+    except OSError as error:
+        raise DataError(
+            f"{error.filename or folder} cannot be read: {error.strerror or error}.",
+            ["Look whether you may read the folder and all folders in it."],
+        ) from error
+
+
+def _missing(folder: Path) -> DataError:
+    what = "is no folder" if folder.exists() else "is not there"
+    return DataError(
+        f"The folder of images {folder} {what}{hint(folder, folders=True) or '.'}",
+        ["Put it back there, or change data.folder in the plan; it is relative to the plan."],
+    )
+
+
+def _training(layout: Layout) -> ImageFiles:
+    found = [_images_of(layout.train / name) for name in layout.classes]
+    for name, paths in zip(layout.classes, found, strict=True):
+        if not paths:
+            raise _without_images(layout.train / name)
+    return _joined(found)
+
+
+def _further(layout: Layout, folder: Path | None) -> ImageFiles | None:
+    """List a further split, in which classes may have no images, or not even a folder."""
+    if folder is None:
+        return None
+    there = set(folder_names(folder))
+    found = [_images_of(folder / name) if name in there else [] for name in layout.classes]
+    if not any(found):
+        raise DataError(
+            f"{folder} holds no images in folders of the classes.",
+            ["Put images into folders named as the classes are, or take the folder away."],
+        )
+    return _joined(found)
+
+
+def _joined(found: list[list[str]]) -> ImageFiles:
+    y = np.repeat(np.arange(len(found), dtype=np.int32), [len(paths) for paths in found])
+    return ImageFiles(tuple(path for paths in found for path in paths), y)
+
+
+def _images_of(folder: Path) -> list[str]:
+    """List the images of a class, sorted by name.
+
+    A link to an image counts as one, even a broken link: that is then reported.
+    """
+    with os.scandir(folder) as entries:
+        paths = [entry.path for entry in entries if is_image_name(entry.name) and _is_file(entry)]
+    _refuse_deeper(folder)
+    return sorted(paths)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    return entry.is_file() or (entry.is_symlink() and not os.path.exists(entry.path))  # noqa: PTH110 (of a text)
+
+
+def _refuse_deeper(folder: Path) -> None:
+    """Refuse images that would be overlooked: those in folders within a class folder."""
+    for name in folder_names(folder):
+        with os.scandir(folder / name) as entries:
+            if any(is_image_name(entry.name) for entry in entries):
+                raise DataError(
+                    f"{folder / name} holds images within the folder of a class, where they are not read.",
+                    [
+                        f"Move them up into {folder}, or out of it.",
+                        "Or give the path of the folder whose folders are the classes in data.folder.",
+                    ],
+                )
+
+
+def _without_images(folder: Path) -> DataError:
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if not entry.name.startswith(".") and entry.is_file()]
+    kinds = Counter(os.path.splitext(name)[1].lower() for name in names)  # noqa: PTH122 (as in is_image_name)
+    others = [f"{count:,} {printable(kind) or 'without an ending'}" for kind, count in kinds.most_common(3)]
+    there = f" It holds {listed(others)}." if others else ""
+    return DataError(
+        f"The class {printable(folder.name)} has no images: {folder}.{there}",
+        [f"Put images there, or take the folder away. {_KINDS}, by these endings of their names."]
+        if not others
+        else [f"{_KINDS}: save the others as PNG.", "Or take the folder away."],
+    )

@@ -1,4 +1,4 @@
-"""How large an image says it is, read from the first bytes of its file: to decode it is to trust it with memory."""
+"""Read an image's size from the first bytes of its file: decoding it would trust it with memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ A file of some kilobytes can say that it holds more, and would be believed until
 """
 _HEAD = 64
 _PNG, _JPEG, _GIF, _BMP = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"BM"
-# Start of frame: all of FFC0 … FFCF but for the tables of Huffman (C4) and arithmetic coding (CC), and JPG (C8).
+# Start of frame: FFC0 … FFCF, except the tables of Huffman (C4) and arithmetic coding (CC), and
+# JPG (C8).
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _UNPACKED = (0, 3)
 """Ways in which a BMP holds its pixels one by one; TensorFlow takes any other for these, too."""
@@ -24,7 +25,7 @@ _SAVE_ANEW = "Save it as PNG or JPEG, or take it out of the folder."
 
 
 def check_header(path: str) -> None:
-    """Raises DataError, which names the file, for what is no image, or one too large to be decoded."""
+    """Raises DataError, naming the file, if it is no image or too large to be decoded."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123 (100,000 of them: a text is faster)
             width, height = _size(path, file)
@@ -44,7 +45,7 @@ def check_header(path: str) -> None:
 
 
 def damaged(path: str) -> DataError:
-    """The error for an image that begins as one, and cannot be decoded."""
+    """The error for a file that begins like an image but cannot be decoded."""
     return DataError(
         f"The image {path} is cut off or damaged.",
         ["If it was copied or downloaded, do that again.", "Or take it out of the folder."],
@@ -52,13 +53,16 @@ def damaged(path: str) -> DataError:
 
 
 def unreadable(path: str, why: str) -> DataError:
-    """The error for an image whose file the system does not give."""
+    """The error for an image whose file cannot be read."""
     advice = ["Look whether it is there, and whether you may read it."]
     return DataError(f"The image {path} cannot be read: {why}.", advice)
 
 
 def _size(path: str, file: IO[bytes]) -> tuple[int, int]:
-    """Width and height. Raises struct.error or IndexError where the file ends before they are told."""
+    """Return width and height.
+
+    Raises struct.error or IndexError where the file ends before they are stated.
+    """
     head = file.read(_HEAD)
     readers: dict[bytes, Callable[[], tuple[int, int]]] = {
         _PNG: lambda: struct.unpack(">II", head[16:24]),
@@ -73,7 +77,11 @@ def _size(path: str, file: IO[bytes]) -> tuple[int, int]:
 
 
 def _jpeg(file: IO[bytes]) -> tuple[int, int]:
-    """Segments have a marker of two bytes and their length; one of them, after any thumbnail, holds the size."""
+    """Find the size in a JPEG.
+
+    Segments have a two-byte marker and their length; one of them, after any thumbnail, holds the
+    size.
+    """
     file.seek(2)
     while True:
         mark, code = struct.unpack("BB", file.read(2))

@@ -1,6 +1,6 @@
-"""Images as arrays: decoded, brought to one size and to the colours wanted, by TensorFlow.
+"""Read images as arrays with TensorFlow: decode, resize, convert colours.
 
-As `export` writes it into scripts: whoever changes the one changes the other.
+`export` writes the same steps into scripts: whoever changes one must change the other.
 """
 
 from __future__ import annotations
@@ -44,15 +44,16 @@ def _fill(x: Array, images: tf.data.Dataset, paths: Sequence[str]) -> None:
             x[first : first + len(batch)] = batch
             first += len(batch)
     except tf.errors.OpError as error:
-        raise _culprit(paths[first : first + _BATCH], error) from error
+        raise _unreadable_image(paths[first : first + _BATCH], error) from error
 
 
 def _decoded(path: Any, shape: tuple[int, int, int]) -> Any:
-    """The bytes of an image, uint8 (height, width, channels)."""
+    """Decode the bytes of an image to uint8 (height, width, channels)."""
     height, width, channels = shape
     image = tf.io.decode_image(tf.io.read_file(path), expand_animations=False)
     image = tf.image.resize(tf.ensure_shape(image, [None, None, None]), (height, width), antialias=True)
-    # Grey images have one channel, or two with what is transparent; colours then four. Of a small image that is cheap.
+    # Grey images have one channel, or two with alpha; colour images have three or four. Checking
+    # this on a small image is cheap.
     colours = tf.where(tf.shape(image)[2] < 3, [0, 0, 0], [0, 1, 2])
     image = tf.gather(image, colours, axis=2)
     if channels == 1:
@@ -60,8 +61,8 @@ def _decoded(path: Any, shape: tuple[int, int, int]) -> Any:
     return tf.cast(tf.round(image), tf.uint8)
 
 
-def _culprit(paths: Sequence[str], error: Exception) -> DataError:
-    """Which of these could not be read, and why."""
+def _unreadable_image(paths: Sequence[str], error: Exception) -> DataError:
+    """Find which of these images could not be read, and why."""
     for path in paths:
         try:
             tf.io.decode_image(tf.io.read_file(os.fsencode(path)), expand_animations=False)

@@ -1,4 +1,4 @@
-"""From the data that a plan names to the dataset of a run."""
+"""Load the data that a plan names into the dataset of a run."""
 
 from __future__ import annotations
 
@@ -7,29 +7,26 @@ from pathlib import Path
 
 import numpy as np
 
+from gpu_studio.common.user_paths import expanded
 from gpu_studio.plan.catalogue import DATA, scale_of
 from gpu_studio.plan.splitting import groups_array
 from gpu_studio.plan.values import Data
-from gpu_studio.trainer.data.cifar import cifar10
-from gpu_studio.trainer.data.digits import digits
+from gpu_studio.trainer.data.built_in import digits, regression, synthetic
+from gpu_studio.trainer.data.downloaded import cifar10, fashion_mnist, mnist
 from gpu_studio.trainer.data.image_folder import read_folder
-from gpu_studio.trainer.data.missing_classes import missing_classes
-from gpu_studio.trainer.data.mnist import fashion_mnist, mnist
 from gpu_studio.trainer.data.npz import read_npz
 from gpu_studio.trainer.data.python_data import python_data
-from gpu_studio.trainer.data.splits import cut
-from gpu_studio.trainer.data.synthetic import regression, synthetic
-from gpu_studio.trainer.data.values import Dataset, Source, Split, Task
+from gpu_studio.trainer.data.splits import cut, missing_classes
+from gpu_studio.trainer.data.values import Dataset, LoadedData, Split, Task
 from gpu_studio.trainer.errors import DataError
-from gpu_studio.user_paths import expanded
 
-_BUILT_IN: dict[str, Callable[..., Source]] = {
-    "digits": lambda: Source(digits()),
+_BUILT_IN: dict[str, Callable[..., LoadedData]] = {
+    "digits": lambda: LoadedData(digits()),
     "mnist": lambda: _with_test(mnist()),
     "fashion_mnist": lambda: _with_test(fashion_mnist()),
     "cifar10": lambda: _with_test(cifar10()),
-    "synthetic": lambda **options: Source(synthetic(**options)),
-    "regression": lambda **options: Source(regression(**options)),
+    "synthetic": lambda **options: LoadedData(synthetic(**options)),
+    "regression": lambda **options: LoadedData(regression(**options)),
 }
 
 
@@ -50,24 +47,24 @@ def load_data(data: Data, seed: int, base: Path) -> Dataset:
 
 
 def refuse_unnamed(data: Data) -> None:
-    """Raises DataError for an empty path: it would mean the folder that this process happens to be in."""
+    """Raises DataError for an empty path, which would mean the current folder of this process."""
     for key, value in (("file", data.file), ("folder", data.folder)):
         if value == "":
             raise DataError(f"data.{key} is empty.", [f"Name the {key} that the data are in: data.{key}."])
 
 
-def _notes(splits: Sequence[Split | None], data: Data, source: Source) -> tuple[str, ...]:
+def _notes(splits: Sequence[Split | None], data: Data, source: LoadedData) -> tuple[str, ...]:
     targets = [None if split is None else split.wanted(slice(None)) for split in splits]
     own = (False, source.validation is not None, source.test is not None)
     return tuple(missing_classes(targets, data.split, source.class_names, own))
 
 
-def _with_test(pair: tuple[Split, Split]) -> Source:
-    return Source(pair[0], test=pair[1])
+def _with_test(pair: tuple[Split, Split]) -> LoadedData:
+    return LoadedData(pair[0], test=pair[1])
 
 
-def _source(data: Data, seed: int, base: Path) -> tuple[str, Source]:
-    """What the data are called, and what they bring."""
+def _source(data: Data, seed: int, base: Path) -> tuple[str, LoadedData]:
+    """Return the name of the data and their source."""
     groups = groups_array(data)
     if data.file is not None:
         path = base / expanded(data.file)
@@ -90,7 +87,10 @@ def _source(data: Data, seed: int, base: Path) -> tuple[str, Source]:
 
 
 def _classes(data: Data, name: str, splits: list[Split]) -> int:
-    """How many classes there are: as the catalogue or an option says, else one more than the largest class id."""
+    """Return the number of classes.
+
+    The catalogue or an option states it; otherwise it is the largest class id + 1.
+    """
     known = _announced(data) if data.name in _BUILT_IN else None
     found = 1 + max(int(split.y.max()) for split in splits)
     if found < 2:

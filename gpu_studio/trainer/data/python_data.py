@@ -1,4 +1,4 @@
-"""Data that a function of the user's own loads or makes."""
+"""Data that a function of the user's own loads or creates."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from gpu_studio.trainer.data.named_arrays import no_groups, source_of, wanted_names
-from gpu_studio.trainer.data.values import Array, Source
+from gpu_studio.trainer.data.arrays import no_groups, source_of, wanted_names
+from gpu_studio.trainer.data.values import Array, LoadedData
 from gpu_studio.trainer.errors import DataError, UserCodeError
-from gpu_studio.trainer.user_code import Function, give
+from gpu_studio.trainer.user_code import UserFunction, give
 from gpu_studio.trainer.user_code.telling import kind_in_words
 
 _HOW = (
@@ -23,13 +23,16 @@ _PAIRS = {2: ("train", "test"), 3: ("train", "val", "test")}
 
 def python_data(
     text: str, options: Mapping[str, Any], seed: int, base: Path, groups: str | None = None
-) -> tuple[str, Source]:
-    """What the function `text` (`data.py:load`) is called, and the samples that it returns, with its splits if any.
+) -> tuple[str, LoadedData]:
+    """Call the function `text` (`data.py:load`).
 
-    The function is called with `options`, and with `seed` if it names that. It returns `(x, y)`, a pair for each of
-    training and testing, or one for each of training, validation and testing; or all of that by the names that arrays
-    have in an `.npz` file. Each is what NumPy makes an array of numbers of. Raises UserCodeError for whatever goes
-    wrong in the function, and DataError for arrays that do not go together.
+    Return its name, its samples, and its splits if any.
+
+    The function is called with `options`, and with `seed` if its signature names that. It returns
+    `(x, y)`, a pair for each of training and testing, or one for each of training, validation and
+    testing; or all of that under the names that arrays have in an `.npz` file. Each value must be
+    what NumPy turns into an array of numbers. Raises UserCodeError for whatever goes wrong in the
+    function, and DataError for arrays that do not match.
     """
     function, found = give("data", text, options, {"seed": seed}, base)
     named = found if isinstance(found, Mapping) else _named(function, found)
@@ -42,8 +45,8 @@ def python_data(
     return function.name, source_of(function.name, arrays, groups)
 
 
-def _named(function: Function, found: Any) -> dict[str, Any]:
-    """What a function returns without names, by the names that it would have in a file."""
+def _named(function: UserFunction, found: Any) -> dict[str, Any]:
+    """Give a function's unnamed results the names that they would have in a file."""
     if _is_pair(found) and not any(isinstance(part, tuple) and _is_pair(part) for part in found):
         _refuse_several(function, *found)
         return {"x": found[0], "y": found[1]}
@@ -63,15 +66,15 @@ def _is_pair(part: Any) -> bool:
     return isinstance(part, tuple | list) and len(part) == 2
 
 
-def _not_samples(function: Function, found: Any) -> UserCodeError:
+def _not_samples(function: UserFunction, found: Any) -> UserCodeError:
     return UserCodeError(
         f"{function.name} returned {_shape_in_words(found)} where samples and targets are needed.",
         [_HOW, f"It begins in line {function.line} of {function.file}."],
     )
 
 
-def _refuse_several(function: Function, x: Any, y: Any) -> None:
-    """Raises UserCodeError for several inputs or targets of each sample, of which training takes one."""
+def _refuse_several(function: UserFunction, x: Any, y: Any) -> None:
+    """Raises UserCodeError for several inputs or targets per sample: training takes one."""
     for what, part, other in (("inputs", x, y), ("targets", y, x)):
         if isinstance(part, Mapping) or _are_several(part, other):
             many = f"{what} by name" if isinstance(part, Mapping) else f"{len(part)} {what}"
@@ -87,7 +90,10 @@ def _refuse_several(function: Function, x: Any, y: Any) -> None:
 
 
 def _are_several(part: Any, other: Any) -> bool:
-    """Whether a tuple or list is not of samples but of arrays, each as long as `other`, which belongs to it."""
+    """Return whether a tuple or list holds arrays rather than samples.
+
+    Each of those is as long as `other`, which belongs to it.
+    """
     if not isinstance(part, tuple | list) or len(part) < 2:
         return False
     return {_length(each) for each in part} == {_length(other)} != {len(part)}
@@ -105,10 +111,10 @@ def _shape_in_words(found: Any) -> str:
     return f"{kind_in_words(found)}{many}"
 
 
-def _array(function: Function, name: str, value: Any) -> Array:
+def _array(function: UserFunction, name: str, value: Any) -> Array:
     array: Array = function.guarded(lambda: np.asarray(value))
     if array.dtype.hasobject and all(isinstance(each, str) for each in array.flat):
-        return array.astype(str)  # as a column of texts in pandas is
+        return array.astype(str)  # as in a column of texts in pandas
     if array.dtype.hasobject:
         raise DataError(
             f"{function.name}: {name} holds Python objects ({kind_in_words(value)}) where numbers are needed.",

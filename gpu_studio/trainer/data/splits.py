@@ -1,14 +1,16 @@
-"""Cut samples into training, validation and test splits: seeded, disjoint, and none lost."""
+"""Cut data into training, validation and test splits, in each way that a plan can name."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpu_studio.plan.problems import listed, printable
+from gpu_studio.plan.splitting import STRATIFY
 from gpu_studio.plan.values import Data, DataSplit
-from gpu_studio.trainer.data.split_ways import WAYS, Asked
-from gpu_studio.trainer.data.values import Array, Source, Split
+from gpu_studio.trainer.data.values import Array, LoadedData, Split
 from gpu_studio.trainer.errors import DataError
 
 
@@ -43,8 +45,11 @@ def split_indices(
     return tuple(map(np.sort, parts))
 
 
-def cut(source: Source, data: Data, seed: int) -> tuple[Split, Split | None, Split | None]:
-    """Training, validation and test split of what data bring; splits of their own stay as they are."""
+def cut(source: LoadedData, data: Data, seed: int) -> tuple[Split, Split | None, Split | None]:
+    """Cut the data into training, validation and test splits.
+
+    Splits of their own stay as they are.
+    """
     whole = source.train
     test_fraction = 0.0 if source.test is not None else data.test_fraction
     validation_fraction = 0.0 if source.validation is not None else data.validation_fraction
@@ -64,7 +69,7 @@ def cut(source: Source, data: Data, seed: int) -> tuple[Split, Split | None, Spl
 
 
 def _take(split: Split, places: Array) -> Split:
-    """The samples at these places of the split; no sample is copied."""
+    """Return the samples at these places of the split, without copying any."""
     return replace(split, rows=places if split.rows is None else split.rows[places])
 
 
@@ -96,3 +101,144 @@ def _too_few(split: DataSplit, groups: Array | None, splits: int) -> DataError:
             'Or set data.split to "random".',
         ],
     )
+
+
+Parts = tuple[Array, Array, Array]
+# Keeps the permutation apart from every other use of the plan's seed.
+_PURPOSE = 0x5B117
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """How many samples to hold out, and what is known of each: its class or its group."""
+
+    samples: int
+    test: int
+    validation: int
+    seed: int
+    classes: Array | None = None
+    groups: Array | None = None
+
+    def generator(self) -> np.random.Generator:
+        """Random numbers by the seed alone."""
+        return np.random.Generator(np.random.PCG64([_PURPOSE, self.seed]))
+
+
+def random(asked: Asked) -> Parts:
+    """Hold out any samples."""
+    return _in_turn(asked.generator().permutation(asked.samples), asked)
+
+
+def ordered(asked: Asked) -> Parts:
+    """Test on the last samples, and validate on those before them."""
+    return _in_turn(np.arange(asked.samples)[::-1], asked)
+
+
+def _in_turn(order: Array, asked: Asked) -> Parts:
+    test, validation, training = np.split(order, [asked.test, asked.test + asked.validation])
+    return training, validation, test
+
+
+def stratified(asked: Asked) -> Parts:
+    """Hold out each class's share.
+
+    Every split gets at least one sample of a class that has enough of them.
+    """
+    classes = np.zeros(asked.samples, int) if asked.classes is None else asked.classes
+    order = asked.generator().permutation(asked.samples)
+    order = order[np.argsort(classes[order], kind="stable")]
+    _, first, count = np.unique(classes[order], return_index=True, return_counts=True)
+    test = shares(count, asked.test, keep=2 if asked.validation else 1)
+    validation = shares(count - test, asked.validation)
+    # Each sample's rank within its class.
+    place = np.arange(asked.samples) - np.repeat(first, count)
+    tests, held = place < np.repeat(test, count), place < np.repeat(test + validation, count)
+    return order[~held], order[held & ~tests], order[tests]
+
+
+def shares(counts: Array, wanted: int, keep: int = 1) -> Array:
+    """Return how many samples each class gives, so that all together give `wanted`.
+
+    Each gives its share, and the largest remainders are rounded up first. A class with two samples
+    or more gives at least one; it keeps `keep` of them, or at least one.
+    """
+    if wanted == 0:
+        return np.zeros_like(counts)
+    exact = counts * wanted / counts.sum()
+    given = np.floor(exact).astype(counts.dtype)
+    given[np.argsort(given - exact, kind="stable")[: wanted - given.sum()]] += 1
+    least = np.minimum(1, counts - 1)
+    within: Array = np.clip(given, least, np.maximum(least, counts - keep))
+    return within
+
+
+def grouped(asked: Asked) -> Parts:
+    """Hold out whole groups, never more samples than asked for unless the smallest group has more.
+
+    Where there are as many groups as splits, each split gets one.
+    """
+    groups = np.arange(asked.samples) if asked.groups is None else asked.groups
+    _, group, count = np.unique(groups, return_inverse=True, return_counts=True)
+    order = asked.generator().permutation(len(count))
+    test = _groups_for(asked.test, order, count, keep=2 if asked.validation else 1)
+    validation = _groups_for(asked.validation, order[~np.isin(order, test)], count, keep=1)
+    held = [np.flatnonzero(np.isin(group, chosen)) for chosen in (validation, test)]
+    return np.setdiff1d(np.arange(asked.samples), np.concatenate(held)), held[0], held[1]
+
+
+def _groups_for(wanted: int, order: Array, count: Array, keep: int) -> list[int]:
+    """Choose groups with `wanted` samples or fewer, else the smallest; leave `keep` groups."""
+    chosen: list[int] = []
+    left = wanted
+    for each in order:
+        if count[each] <= left and len(chosen) < len(order) - keep:
+            chosen.append(int(each))
+            left -= int(count[each])
+    if wanted and not chosen and len(order) > keep:
+        chosen.append(int(order[np.argmin(count[order])]))
+    return chosen
+
+
+WAYS: dict[DataSplit, Callable[[Asked], Parts]] = {
+    "random": random,
+    "stratified": stratified,
+    "ordered": ordered,
+    "grouped": grouped,
+}
+
+
+_NAMED = 5
+_MEANS = {
+    "training": "Nothing is learnt of {them}.",
+    "validation": "Its figures say nothing of {them}.",
+    "test": "Its figures say nothing of {them}.",
+}
+
+
+def missing_classes(
+    targets: Sequence[Array | None], split: DataSplit, names: Sequence[str] = (), own: Sequence[bool] = (False,) * 3
+) -> Iterator[str]:
+    """Return a sentence for each split that lacks classes which others have.
+
+    `targets` are the class ids of the splits for training, validation and testing; None where there
+    is no such split. `own` says which of them the data brought themselves: no way of splitting
+    changes those, or takes samples from them.
+    """
+    found = [None if each is None else np.unique(each) for each in targets]
+    there = np.unique(np.concatenate([classes for classes in found if classes is not None]))
+    shared = np.unique(
+        np.concatenate([ids for ids, mine in zip(found, own, strict=True) if ids is not None and not mine])
+    )
+    for (kind, means), classes, mine in zip(_MEANS.items(), found, own, strict=True):
+        lacking = [] if classes is None else np.setdiff1d(there, classes).tolist()
+        if lacking:
+            helps = split == "random" and not mine and bool(np.isin(lacking, shared).any())
+            them = "it" if len(lacking) == 1 else "them"
+            said = f"The {kind} split has no samples of {_classes(lacking, names)}. {means.format(them=them)}"
+            yield f"{said} {STRATIFY}" if helps else said
+
+
+def _classes(ids: Sequence[int], names: Sequence[str]) -> str:
+    called = [printable(names[each]) if names else str(each) for each in ids[:_NAMED]]
+    more = len(ids) - len(called)
+    return f"{'class' if len(ids) == 1 else 'classes'} {listed([*called, f'{more:,} more'] if more else called)}"

@@ -1,15 +1,19 @@
-"""The data of a run as plain arrays, ready to be batched."""
+"""The data of a run as plain arrays, ready to be batched, and whether they fit into memory."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
+import psutil
 from numpy.typing import NDArray
 
+from gpu_studio.common.figures import size
 from gpu_studio.plan.pixels import BRIGHTEST, SCALES, are_scaled
+from gpu_studio.trainer.errors import DataError
 
 Task = Literal["classes", "values"]
 Array = NDArray[Any]
@@ -19,20 +23,20 @@ _LOOKED_AT = 64
 
 
 class File(Protocol):
-    """A file that arrays stand in while they are used."""
+    """A file that arrays are mapped from while they are used."""
 
     def check(self) -> None:
-        """Raises DataError once the file was changed."""
+        """Raises DataError if the file has changed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
     """Some of the samples of a source, with their targets.
 
-    `x` and `y` are the source's arrays in the types in which they came: all of its samples, held once, and shared by
-    the splits that are cut from it. `rows` says which of them are this split's; None: all. What a model is given of
-    them is made of a few at a time: `seen` and `wanted`. `file` is where the arrays are, if not in memory. `scale` is
-    what the plan says about bytes.
+    `x` and `y` are the source's arrays in their original types: all of its samples, held once, and
+    shared by the splits that are cut from it. `rows` says which of them belong to this split; None
+    means all. `seen` and `wanted` convert a few at a time into what a model is given. `file` is
+    where the arrays are, if not in memory. `scale` is what the plan says about bytes.
     """
 
     x: Array
@@ -42,7 +46,7 @@ class Split:
     scale: str = SCALES[0]
 
     def seen(self, places: Any) -> Array:
-        """The samples at these places in the split (anything that NumPy takes for them) as a model sees them.
+        """Return the samples at these places in the split, a NumPy index, as a model sees them.
 
         They are int32 token ids, else float32, pixels in 0…1. Raises DataError if they are in a file that was changed.
         """
@@ -52,7 +56,10 @@ class Split:
         return samples.astype(self.seen_type, copy=False)
 
     def wanted(self, places: Any) -> Array:
-        """The targets at these places as a loss takes them: int32 class ids (n,), or float32 values (n, 1)."""
+        """Return the targets at these places for a loss.
+
+        Int32 class ids (n,), or float32 values (n, 1).
+        """
         targets: Array = self.y[self._rows(places)]
         return targets.astype(self.wanted_type, copy=False)
 
@@ -83,11 +90,11 @@ class Split:
 
     @property
     def seen_bytes(self) -> int:
-        """What all of the samples would take as a model sees them."""
+        """The bytes that all samples would take as a model sees them."""
         return len(self) * math.prod(self.x.shape[1:]) * self.seen_type.itemsize
 
     def range(self) -> tuple[float, float]:
-        """The lowest and the highest number that a model sees of the first samples."""
+        """The lowest and the highest number that a model sees in the first samples."""
         first = self.seen(slice(_LOOKED_AT))
         return float(first.min()), float(first.max())
 
@@ -101,16 +108,19 @@ def are_ids(x: Array) -> bool:
 
 
 def is_whole(array: Array) -> bool:
-    """Whether the array holds integers. NumPy counts spans of time (timedelta64) among them; they are none."""
+    """Return whether the array holds integers.
+
+    Spans of time (timedelta64) do not count, unlike in NumPy.
+    """
     return array.dtype.kind in "iu"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
-    """What data bring: samples to train on, perhaps further splits of their own, and the group of each sample (n,).
+class LoadedData:
+    """Samples to train on, perhaps further splits of the data's own, and each sample's group (n,).
 
-    `class_names` are empty where the classes have no names. `arrays` are the names of the arrays that a file has or a
-    function returns, of those that are used.
+    `class_names` is empty where the classes have no names. `arrays` are the names of the arrays
+    used, in the file or in what the function returns.
     """
 
     train: Split
@@ -120,19 +130,20 @@ class Source:
     class_names: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
 
-    def with_all(self, **changes: Any) -> Source:
-        """The same with these changes of every split."""
+    def with_all(self, **changes: Any) -> LoadedData:
+        """Return a copy with these changes of every split."""
         validation, test = (each and replace(each, **changes) for each in (self.validation, self.test))
         return replace(self, train=replace(self.train, **changes), validation=validation, test=test)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """Everything that a run trains, validates and tests on. A split that the plan leaves out is None.
+    """Everything that a run trains, validates and tests on. A split that the plan omits is None.
 
-    `classes` is the number of classes (the largest class id + 1); None where `task` is "values". `class_names` are what
-    they are called, empty where they have no names. `notes` are sentences that a person should know of the splits.
-    `arrays` are the names of the arrays that a file has or a function returns, of those that are used.
+    `classes` is the number of classes (the largest class id + 1); None where `task` is "values".
+    `class_names` are their names, empty where they have none. `notes` are sentences that the user
+    should know about the splits. `arrays` are the names of the arrays used, in the file or in what
+    the function returns.
     """
 
     name: str
@@ -152,7 +163,7 @@ class Dataset:
 
     @property
     def splits(self) -> tuple[Split, ...]:
-        """The splits that there are: training first, then validation and test."""
+        """The splits that exist: training first, then validation and test."""
         return tuple(split for split in (self.train, self.validation, self.test) if split is not None)
 
     @property
@@ -161,14 +172,14 @@ class Dataset:
         return self.train.ids
 
     def check(self) -> None:
-        """Raises DataError if samples are in a file that was changed."""
+        """Raises DataError if samples are in a file that has changed."""
         for split in self.splits:
             if split.file is not None:
                 split.file.check()
 
     @property
     def bytes(self) -> int:
-        """What the arrays take, as they are held: those that splits share are there once."""
+        """The bytes of the arrays as they are held; arrays that splits share count once."""
         held = {id(array): array.nbytes for split in self.splits for array in (split.x, split.y)}
         return sum(held.values())
 
@@ -179,5 +190,16 @@ class Dataset:
 
     @property
     def outputs(self) -> int:
-        """How many outputs a model of these data has: one a class, or one for a value."""
+        """The number of outputs of a model for these data: one per class, or one for a value."""
         return self.classes if self.classes is not None else 1
+
+
+def free_bytes() -> int:
+    """Return the host memory that is free now, or can be freed without writing anything out."""
+    return int(psutil.virtual_memory().available)
+
+
+def check_memory(what: str, needed: int, free: int, advice: Sequence[str]) -> None:
+    """Raises DataError with both figures if `what`, a plural, takes more than `free` bytes."""
+    if needed > free:
+        raise DataError(f"{what} take {size(needed)}, but {size(free)} of memory are free.", advice)

@@ -1,7 +1,6 @@
 """Failures explained: what happened, where, why, what to do, and changes of the plan that may help."""
 
 from gpu_studio.trainer.failures.explaining import explain
-from gpu_studio.trainer.failures.scene import Scene
-from gpu_studio.trainer.failures.sizes import binary_size
+from gpu_studio.trainer.failures.failure_context import FailureContext
 
-__all__ = ["Scene", "binary_size", "explain"]
+__all__ = ["FailureContext", "explain"]

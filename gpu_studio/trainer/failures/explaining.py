@@ -1,4 +1,4 @@
-"""What went wrong, in a plain sentence, with what to try and with changes of the plan that may help."""
+"""Explain what went wrong: a plain sentence, what to try, and changes of the plan that may help."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import re
 import traceback
 from collections.abc import Sequence
 
-from gpu_studio.runs.events import Failed
-from gpu_studio.runs.failures.failure_texts import NO_ROOM_TO_LOAD, ROOM_TO_LOAD
-from gpu_studio.runs.failures.full_disk import advice_for, refusal_of_disk
-from gpu_studio.runs.failures.lost_device import lost_device_in
+from gpu_studio.contract.events import Failed, StateChanged
+from gpu_studio.contract.failure_mends import against_divergence, without_device
+from gpu_studio.contract.failure_texts import NO_ROOM_TO_LOAD, ROOM_TO_LOAD, device_in
+from gpu_studio.contract.full_disk import advice_for, refusal_of_disk
+from gpu_studio.contract.lost_device import LostDevice, lost_device_in
 from gpu_studio.trainer.errors import NotFiniteError, TrainerError, UserCodeError
-from gpu_studio.trainer.failures.device_lost import device_lost
-from gpu_studio.trainer.failures.not_finite import not_finite
+from gpu_studio.trainer.failures.failure_context import FailureContext, failing_layer
+from gpu_studio.trainer.failures.not_finite import NotFiniteFinding
 from gpu_studio.trainer.failures.out_of_memory import is_out_of_memory, out_of_memory
-from gpu_studio.trainer.failures.scene import Scene
 
 _LAYER = re.compile(r"Exception encountered when calling (?:layer ['\"]?)?([\w./]+)")
 
 
-def explain(error: BaseException, scene: Scene | None = None) -> Failed:
-    """The `failed` event for an exception that ended the run; `scene` is what is known of that run."""
-    scene = scene or Scene()
+def explain(error: BaseException, context: FailureContext | None = None) -> Failed:
+    """Return the `failed` event for the exception that ended the run that `context` describes."""
+    context = context or FailureContext()
     if isinstance(error, UserCodeError):
-        return _user_code(error, scene)
+        return _user_code(error, context)
     trace = "".join(traceback.format_exception(error))
     if isinstance(error, NotFiniteError):
-        return not_finite(error, scene, trace)
+        return _not_finite(error, context, trace)
     if isinstance(error, TrainerError):
         return Failed(
             message=error.message,
@@ -36,10 +36,10 @@ def explain(error: BaseException, scene: Scene | None = None) -> Failed:
             mends=list(error.mends),
         )
     if is_out_of_memory(error):
-        return out_of_memory(error, scene, trace)
+        return out_of_memory(error, context, trace)
     lost = lost_device_in(str(error))
     if lost is not None:
-        return device_lost(error, lost, scene, trace)
+        return device_lost(error, lost, context, trace)
     if refusal := refusal_of_disk(error):
         message = f"A disk took no more ({refusal}): {_first_line(error)}"
         return Failed(message=message, suggestions=[advice_for(refusal)], traceback=trace, kind="disk")
@@ -47,10 +47,35 @@ def explain(error: BaseException, scene: Scene | None = None) -> Failed:
     return Failed(message=message, suggestions=list(suggestions), traceback=trace, kind=kind)
 
 
-def _user_code(error: UserCodeError, scene: Scene) -> Failed:
+def _not_finite(error: NotFiniteError, context: FailureContext, trace: str) -> Failed:
+    """Return the failure, with the findings of repeating the last steps."""
+    finding = _inquire(error, context)
+    return Failed(
+        message=f"{error.message} {finding.words}" if finding else error.message,
+        suggestions=list(error.suggestions),
+        traceback=trace,
+        kind=error.kind,
+        layer=finding.look.layer if finding else None,
+        mends=against_divergence(context.plan) if context.plan else [],
+    )
+
+
+def _inquire(error: NotFiniteError, context: FailureContext) -> NotFiniteFinding | None:
+    if context.session is None or context.run is None or context.hurried():
+        return None
+    from gpu_studio.trainer.failures.step_examination import examine_steps
+
+    context.tell(StateChanged(state="stopping", reason="looking for the layer that gave way"))
+    try:
+        return examine_steps(context.session, context.run, context.base, error.step, context.hurried)
+    except Exception:  # noqa: BLE001  (the failure must be reported, whatever goes wrong here)
+        return None
+
+
+def _user_code(error: UserCodeError, context: FailureContext) -> Failed:
     cause = error.__cause__
     if cause is not None and _is_the_machines(cause):
-        return explain(cause, scene)  # what the machine did to it is the better explanation
+        return explain(cause, context)  # what the machine did to the run explains it better
     return Failed(
         message=error.message, suggestions=list(error.suggestions), traceback=error.trace or str(error), kind=error.kind
     )
@@ -94,3 +119,29 @@ def _plain(error: BaseException) -> tuple[str, str, Sequence[str]]:
 
 def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def device_lost(error: BaseException, found: LostDevice, context: FailureContext, trace: str) -> Failed:
+    """The failure of a card that `lost_device_in` found in the error."""
+    device = device_in(str(error)) or _only_card(context)
+    where = f"{device} failed" if device else "A card failed"
+    return Failed(
+        message=f"{where} while it trained: {found.why} ({found.words}).",
+        suggestions=[_go_on(context), *found.suggestions],
+        traceback=trace,
+        device=device,
+        kind="device_lost",
+        layer=failing_layer(error, context.layers),
+        mends=without_device(context.plan, device, context.replicas) if context.plan and device else [],
+    )
+
+
+def _only_card(context: FailureContext) -> str | None:
+    """Return the only card that takes part, where the error does not name one."""
+    cards = [name for name in context.replicas if name.startswith("GPU")]
+    return cards[0] if len(cards) == 1 else None
+
+
+def _go_on(context: FailureContext) -> str:
+    others = "on the other devices" if len(context.replicas) > 1 else "once the card answers again, or on the CPU"
+    return f"Resume from the last checkpoint {others}."

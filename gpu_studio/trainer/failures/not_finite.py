@@ -1,34 +1,57 @@
-"""A loss that is no number any more: which layer gave way first, and how large its gradient was just before."""
+"""What was found out about a loss that is not finite.
+
+It names the layer that failed first, and says how large its gradient was one step before.
+"""
 
 from __future__ import annotations
 
-from gpu_studio.runs.events import Failed, StateChanged
-from gpu_studio.runs.failures.failure_mends import against_divergence
-from gpu_studio.trainer.errors import NotFiniteError
-from gpu_studio.trainer.failures.finding import Finding
-from gpu_studio.trainer.failures.scene import Scene
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Cause = Literal["data", "weights", "output", "loss", "none"]
 
 
-def not_finite(error: NotFiniteError, scene: Scene, trace: str) -> Failed:
-    """The failure, with what repeating the last steps has shown."""
-    finding = _inquire(error, scene)
-    return Failed(
-        message=f"{error.message} {finding.words}" if finding else error.message,
-        suggestions=list(error.suggestions),
-        traceback=trace,
-        kind=error.kind,
-        layer=finding.look.layer if finding else None,
-        mends=against_divergence(scene.plan) if scene.plan else [],
-    )
+@dataclass(frozen=True, slots=True)
+class StepExamination:
+    """What was first not finite in a step, and in which layer."""
+
+    cause: Cause
+    layer: str | None = None
 
 
-def _inquire(error: NotFiniteError, scene: Scene) -> Finding | None:
-    if scene.session is None or scene.run is None or scene.hurried():
-        return None
-    from gpu_studio.trainer.failures.inquest import inquest
+@dataclass(frozen=True, slots=True)
+class NotFiniteFinding:
+    """The findings about the step, which was reached by training again from step `since` on.
 
-    scene.tell(StateChanged(state="stopping", reason="looking for the layer that gave way"))
-    try:
-        return inquest(scene.session, scene.run, scene.base, error.step, scene.hurried)
-    except Exception:  # noqa: BLE001  (the failure itself must be told, whatever looking closer runs into)
-        return None
+    `norms` are those of each layer's gradient one step before, as far as they are finite; empty
+    where there was no such step.
+    """
+
+    since: int
+    look: StepExamination
+    norms: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """The findings in one or two sentences."""
+        if self.look.cause == "none":
+            return f"Repeated from step {self.since} on, it was finite: the cause is not in the plan alone."
+        return " ".join(filter(None, (self._where(), self._gradient())))
+
+    def _where(self) -> str:
+        return {
+            "data": "The samples of that step hold values that are not finite.",
+            "weights": f"The first layer whose weights were no longer finite is {self.look.layer}.",
+            "output": f"The first layer whose output is not finite is {self.look.layer}.",
+            "loss": "Every layer's output is finite, but so large that the loss of it is not.",
+            "none": "",
+        }[self.look.cause]
+
+    def _gradient(self) -> str:
+        if not self.norms:
+            return ""
+        layer, norm = max(self.norms.items(), key=lambda item: item[1])
+        mine = self.look.layer or ""
+        own = f"; that of {mine} had {self.norms[mine]:.3g}" if mine in self.norms and mine != layer else ""
+        return f"One step before, the largest gradient was that of {layer}, with a norm of {norm:.3g}{own}."

@@ -1,7 +1,7 @@
-"""Something of Keras' by the name and with the options that a plan gives it, or a sentence why not.
+"""Make a Keras object by the name and with the options of a plan, or say why that is impossible.
 
-Keras itself takes many a wrong option without a word, and meets it much later with a traceback; so names, kinds and
-ranges are checked here, against the signature of the very constructor.
+Keras itself silently accepts many a wrong option, and fails much later with a traceback; so names,
+kinds and ranges are checked here, against the signature of the very constructor.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from gpu_studio.plan.problems import choose_one, listed, nearest, shown, with_ki
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import PlanRefused
 
-# Keras' default for these is None, which does not say that they are whole numbers or texts; and 1 for a ratio.
+# Keras' default is None for these, which does not say that they are integers or texts; and 1
+# for a ratio.
 _WHOLE = ("ema_overwrite_frequency", "gradient_accumulation_steps", "ignore_class", "class_id", "top_k")
 _TEXT = ("average",)
 _TEXTS = ("exclude_layers",)
@@ -55,13 +56,19 @@ _RANGES: dict[str, dict[str, Any]] = {
 
 
 def keras_class(module: Any, name: str) -> Any:
-    """The class in a module of Keras' whose name a plan writes in small letters: `kl_divergence` is KLDivergence."""
+    """Return the class that a plan names in small letters, from a module of Keras.
+
+    For example, `kl_divergence` is KLDivergence.
+    """
     squeezed = name.replace("_", "")
     return next(getattr(module, each) for each in dir(module) if each[0].isupper() and each.lower() == squeezed)
 
 
 def known(field: str, name: str, names: Iterable[str]) -> str:
-    """The one of `names` that is meant by `name`, in any of Keras' spellings. Raises PlanRefused with the nearest."""
+    """Return the one of `names` that is meant by `name`, in any of Keras' spellings.
+
+    Raises PlanRefused, which suggests the nearest name.
+    """
     found = keras_name(name, names)
     if found is None:
         raise PlanRefused(f"{field} is {shown(name)}.", [sentence(choose_one(name, names))])
@@ -84,22 +91,23 @@ def fitting(field: str, name: str, names: Sequence[str], others: Iterable[str], 
 
 
 def sentence(advice: str) -> str:
-    """Advice with a capital letter and a full stop."""
+    """Return advice as a sentence: with a capital letter and a full stop."""
     return advice[:1].upper() + advice[1:] + ("" if advice.endswith(("?", ".")) else ".")
 
 
 def parameters(factory: Any) -> dict[str, Any]:
     """The options that a Keras class takes, with their defaults; `inspect.Parameter.empty` for one without."""
-    # Of `__init__`, because a `__new__` in the class' line would hide it behind `*args`.
+    # From `__init__`, because a `__new__` among the base classes would hide it behind `*args`.
     taken = list(inspect.signature(factory.__init__).parameters.values())[1:]
     return {each.name: each.default for each in taken if each.kind is not inspect.Parameter.VAR_KEYWORD}
 
 
 def construct(field: str, name: str, factory: Any, given: Mapping[str, Any], fixed: Mapping[str, Any]) -> Any:
-    """`factory(**fixed, **given)`, after `given` has been checked against its signature.
+    """Return `factory(**fixed, **given)`, with `given` checked against the signature first.
 
-    `field` is where the options stand in the plan (`training.options`) and `name` whose they are. Options in `fixed`,
-    `name` and `dtype` are not the plan's to give. Raises PlanRefused naming the option.
+    `field` is where the options stand in the plan (`training.options`) and `name` what they belong
+    to. Options in `fixed`, `name` and `dtype` are not the plan's to give. Raises PlanRefused naming
+    the option.
     """
     takes = {key: default for key, default in parameters(factory).items() if key not in {*fixed, "name", "dtype"}}
     options = {key: _checked(f"{field}.{key}", name, value, takes) for key, value in given.items()}

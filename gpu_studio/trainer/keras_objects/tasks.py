@@ -1,7 +1,8 @@
-"""What a loss or metric wants to see of the targets and of the model's outputs, and how it gets that.
+"""How losses and metrics take targets and outputs, and how these are converted for them.
 
-Targets are class ids or values; outputs are logits unless the model itself ends in a softmax or sigmoid. Keras' losses
-and metrics differ in what they take: ids or one-hot labels, logits (by an option) or probabilities.
+Targets are class ids or values; outputs are logits unless the model itself ends in a softmax or
+sigmoid. Keras' losses and metrics differ in what they take: ids or one-hot labels, logits (by an
+option) or probabilities.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _NEAR = 1e-2
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """What a class of Keras' takes: `one_hot` labels instead of ids; `probabilities` instead of scores.
+    """What a Keras class takes: `one_hot` labels instead of ids; `probabilities` instead of scores.
 
     Where there are two classes, it may want the column of `class_1` alone.
     """
@@ -33,25 +34,31 @@ class Wants:
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
-    """How targets and outputs meet: `classes` is None for values; `logits` says whether the model ends in them."""
+class OutputForm:
+    """What the data and the model give a loss or metric.
+
+    `classes` is None for values; `logits` says whether the model's outputs are logits.
+    """
 
     classes: int | None
     logits: bool
 
     @classmethod
-    def of(cls, dataset: Dataset, model: keras.Model) -> Meeting:
-        """The meeting of these data with this model."""
+    def of(cls, dataset: Dataset, model: keras.Model) -> OutputForm:
+        """Return it for these data and this model."""
         return cls(dataset.classes, ends_in_logits(model, dataset))
 
     def labels(self, wants: Wants, targets: Any) -> Any:
-        """Targets as wanted: class ids (batch,), one-hot labels (batch, classes), or values (batch, 1)."""
+        """Convert targets as wanted.
+
+        Class ids (batch,), one-hot (batch, classes), or values (batch, 1).
+        """
         if not wants.one_hot:
             return targets
         return self._columns(wants, keras.ops.one_hot(targets, self.classes, dtype="float32"))
 
     def predictions(self, wants: Wants, outputs: Any) -> Any:
-        """Outputs in float32, as wanted: probabilities by a softmax, or as they are."""
+        """Convert outputs to float32, and to probabilities by a softmax if wanted."""
         outputs = keras.ops.cast(outputs, "float32")
         return self._columns(wants, keras.ops.softmax(outputs) if wants.probabilities and self.logits else outputs)
 
@@ -60,10 +67,11 @@ class Meeting:
 
 
 def ends_in_logits(model: keras.Model, dataset: Dataset) -> bool:
-    """Whether the model's outputs are unbounded scores. False if its last layer is, or has, a softmax or sigmoid.
+    """Return whether the model's outputs are unbounded scores.
 
-    Whatever else comes last, it may pass on or mix what a softmax gave, as the mean of two heads does: what the model
-    gives for a few samples tells.
+    False if its last layer is, or has, a softmax or sigmoid. Any other last layer may pass on or
+    mix the result of a softmax, as the mean of two heads does: then the model's outputs for a few
+    samples decide.
     """
     last = model.outputs[0]._keras_history.operation  # noqa: SLF001 (Keras' only record of which layer made a tensor)
     activation = getattr(getattr(last, "activation", None), "__name__", "")
@@ -73,9 +81,9 @@ def ends_in_logits(model: keras.Model, dataset: Dataset) -> bool:
 
 
 def _are_shares(model: keras.Model, dataset: Dataset) -> bool:
-    # A model may be built for batches of one size alone.
+    # A model may be built for a single batch size.
     rows = np.arange(model.inputs[0].shape[0] or _FEW) % len(dataset.train)
-    with keras.StatelessScope():  # a look at the model leaves its random states and statistics as they are
+    with keras.StatelessScope():  # this trial call leaves the model's random states and statistics unchanged
         outputs = sole_output(model(dataset.train.seen(rows), training=False))
     given = np.asarray(keras.ops.convert_to_numpy(outputs), np.float64)
     return bool(np.all(given >= 0) and np.allclose(given.sum(axis=-1), 1, atol=_NEAR))

@@ -1,4 +1,4 @@
-"""The models of a run: built-in, one small file a family, from a `.keras` file, or of a Python function."""
+"""The models of a run: built-in, one file each, or of the user's own."""
 
 from gpu_studio.trainer.models.building import build_model
 

@@ -1,40 +1,23 @@
-"""From the model that a plan names to a Keras model for the data."""
+"""Build the Keras model that a plan names, for the data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import keras
 
-from gpu_studio.plan.catalogue import MODELS
-from gpu_studio.plan.values import Model
+from gpu_studio.common.user_paths import expanded
+from gpu_studio.plan.catalogue import MODELS, ModelEntry
+from gpu_studio.plan.values import ModelSettings
 from gpu_studio.trainer.data import Dataset
 from gpu_studio.trainer.errors import ModelError
-from gpu_studio.trainer.models.cifar_cnn import cifar_cnn
-from gpu_studio.trainer.models.cnn import cnn
-from gpu_studio.trainer.models.fitting import check_fit
-from gpu_studio.trainer.models.keras_file import load_file
-from gpu_studio.trainer.models.lenet import lenet
-from gpu_studio.trainer.models.linear import linear
-from gpu_studio.trainer.models.mlp import mlp
-from gpu_studio.trainer.models.python_model import python_model
-from gpu_studio.trainer.models.resnet import resnet20
-from gpu_studio.trainer.models.transformer import transformer
-from gpu_studio.user_paths import expanded
-
-_BUILT_IN: dict[str, Callable[..., keras.Model]] = {
-    "mlp": mlp,
-    "lenet": lenet,
-    "cnn": cnn,
-    "cifar_cnn": cifar_cnn,
-    "resnet20": resnet20,
-    "transformer": transformer,
-    "linear": linear,
-}
+from gpu_studio.trainer.models.own_models import load_file, python_model
 
 
-def build_model(model: Model, dataset: Dataset, base: Path, seed: int) -> keras.Model:
+def build_model(model: ModelSettings, dataset: Dataset, base: Path, seed: int) -> keras.Model:
     """The model of a plan, built for `dataset`; call it inside the strategy's scope.
 
     It takes (batch, *sample shape) and gives (batch, classes) logits or (batch, 1) values in float32. Equal seeds give
@@ -48,19 +31,124 @@ def build_model(model: Model, dataset: Dataset, base: Path, seed: int) -> keras.
         return load_file(base / expanded(model.file), dataset)
     if model.python is not None:
         return python_model(model.python, model.options, dataset, base, seed)
-    if model.name not in _BUILT_IN:
+    if model.name not in MODELS:
         raise _unknown(model)
-    check_fit(model.name, dataset)
-    return _BUILT_IN[model.name](dataset, **MODELS[model.name].values(model.options))
+    check_fit(model.name, model.options, dataset)
+    return _built_in(model.name, _arguments(model, dataset), dataset)
 
 
-def _unknown(model: Model) -> ModelError:
+def _built_in(name: str, arguments: dict[str, Any], dataset: Dataset) -> keras.Model:
+    """The model whose builder is the function `name` in the file of that name beside this one.
+
+    The last layer gives one number for each class (logits), or the value. It computes in float32 also under mixed
+    precision, so that the loss does.
+    """
+    builder: Callable[..., keras.KerasTensor] = getattr(import_module(f"{__package__}.{name}"), name)
+    inputs = keras.Input(dataset.sample_shape, name="inputs", dtype="int32" if dataset.tokens else None)
+    x = builder(inputs, **arguments)
+    outputs = keras.layers.Dense(dataset.outputs, dtype="float32", name="outputs")(x)
+    return keras.Model(inputs, outputs, name=name)
+
+
+def _arguments(model: ModelSettings, dataset: Dataset) -> dict[str, Any]:
+    """The builder's arguments: each option of the model, and a vocabulary for data of tokens only."""
+    entry = MODELS[str(model.name)]
+    values = entry.values(model.options)
+    if entry.reads_tokens and dataset.tokens:
+        return values | {"vocabulary": values["vocabulary"] or 1 + dataset.largest_token}
+    return values | {"vocabulary": 0} if entry.reads_tokens else values
+
+
+def _unknown(model: ModelSettings) -> ModelError:
     shown = f'name = "{model.name}"' if model.name is not None else "an empty model part"
     return ModelError(
         f"This version of GPU Studio trains built-in models, .keras files and Python functions, not {shown}.",
         [
-            f"Set model.name to one of {', '.join(_BUILT_IN)}.",
+            f"Set model.name to one of {', '.join(MODELS)}.",
             "Save your own model as a .keras file and name it in model.file.",
             "Or name the Python function that makes it in model.python.",
         ],
+    )
+
+
+_RANKS = {1: "(features,)", 2: "(steps, features)", 3: "(rows, columns, channels)"}
+
+
+def check_fit(name: str, options: Mapping[str, Any], dataset: Dataset) -> None:
+    """Raises ModelError, naming the shape of a sample and what would fit, if the model `name` cannot learn the data."""
+    entry = MODELS[name]
+    if dataset.task not in entry.tasks:
+        raise _task(name, dataset)
+    if entry.ranks and len(dataset.sample_shape) not in entry.ranks:
+        raise _rank(entry, dataset)
+    if dataset.tokens and not entry.reads_tokens:
+        raise _tokens(name, dataset)
+    if min(dataset.sample_shape[:2]) < entry.smallest_side:
+        raise _small(name, dataset)
+    if entry.reads_tokens:
+        _check_positions(entry, entry.values(options), dataset)
+
+
+def _check_positions(entry: ModelEntry, values: Mapping[str, Any], dataset: Dataset) -> None:
+    """Raises ModelError if samples are no sequences, or if the model's sizes do not fit them."""
+    width, heads, vocabulary = values.get("width", 0), values.get("heads", 1), values["vocabulary"]
+    if width % heads:
+        raise ModelError(
+            f"The {entry.name}'s width {width} is no multiple of its {heads} heads.",
+            [f"Set model.options.width to {heads * max(1, round(width / heads))}.", "Choose another number of heads."],
+        )
+    if not dataset.tokens and len(dataset.sample_shape) == 1:
+        raise _vector(entry, dataset)
+    if dataset.tokens and 0 < vocabulary <= dataset.largest_token:
+        raise ModelError(
+            f"{dataset.name} holds the token {dataset.largest_token}, but the {entry.name}'s vocabulary has "
+            f"{vocabulary} tokens.",
+            [f"Set model.options.vocabulary to {1 + dataset.largest_token} or more, or to 0 to count the tokens."],
+        )
+
+
+def _tokens(name: str, dataset: Dataset) -> ModelError:
+    return ModelError(
+        f"{name} cannot read the token ids of {dataset.name}: their size means nothing.",
+        [
+            'Use model.name = "transformer", which looks tokens up.',
+            'Save measured values as floats; for bytes of flattened pixels set data.options.scale = "unit".',
+        ],
+    )
+
+
+def _vector(entry: ModelEntry, dataset: Dataset) -> ModelError:
+    return ModelError(
+        f"The {entry.name} needs a sequence, but a sample of {dataset.name} is a vector of {dataset.sample_shape[0]} "
+        "numbers.",
+        ['Use model.name = "mlp".', "Save tokens as integers, or sequences with the shape (steps, features)."],
+    )
+
+
+def _task(name: str, dataset: Dataset) -> ModelError:
+    learns, has = ("values", "class ids") if dataset.task == "classes" else ("classes", "measured values")
+    fitting = ", ".join(entry.name for entry in MODELS.values() if dataset.task in entry.tasks)
+    return ModelError(
+        f"{name} learns {learns}, but the targets of {dataset.name} are {has}.",
+        [f"Choose a model that fits: {fitting}.", "Save class ids as integers and values as floats."],
+    )
+
+
+def _rank(entry: ModelEntry, dataset: Dataset) -> ModelError:
+    wanted = " or ".join(_RANKS[rank] for rank in entry.ranks)
+    return ModelError(
+        f"{entry.name} needs samples of shape {wanted}, but {dataset.name} has {dataset.sample_shape}.",
+        [
+            'Use model.name = "mlp", which takes any shape.',
+            "Give the samples that shape; grey images need one channel.",
+        ],
+    )
+
+
+def _small(name: str, dataset: Dataset) -> ModelError:
+    side = MODELS[name].smallest_side
+    return ModelError(
+        f"{name} needs images of at least {side} × {side} pixels, but one of {dataset.name} has the shape "
+        f"{dataset.sample_shape}.",
+        ['Use model.name = "resnet20", "cifar_cnn" or "mlp".', "Enlarge the images."],
     )

@@ -1,24 +1,23 @@
-"""LeNet as Caffe and DIGITS ship it, with a dense layer of 128.
-
-After LeCun et al. 1998, "Gradient-based learning applied to document recognition": two convolutions, each followed by
-pooling. Caffe's variant has 20 and 50 full feature maps, maxima instead of trainable averages, and rectified units.
-"""
+"""LeNet as Caffe and DIGITS ship it, with a dense layer of 128."""
 
 from __future__ import annotations
 
 import keras
 
-from gpu_studio.trainer.data import Dataset
-from gpu_studio.trainer.models.blocks import dropped, outputs
 
+def lenet(x: keras.KerasTensor, *, dropout: float) -> keras.KerasTensor:
+    """Two convolutions without padding, each followed by pooling, and a dense layer.
 
-def lenet(dataset: Dataset, *, dropout: float) -> keras.Model:
-    """Convolutions of 5 × 5 without padding: images of at least 16 × 16."""
-    x = inputs = keras.Input(dataset.sample_shape, name="inputs")
-    for number, filters in enumerate((20, 50), start=1):
-        x = keras.layers.Conv2D(filters, 5, activation="relu", name=f"conv{number}")(x)
-        x = keras.layers.MaxPooling2D(2, name=f"pool{number}")(x)
+    After LeCun et al. 1998, "Gradient-based learning applied to document recognition",
+    as Caffe has it: 20 and 50 full feature maps, maxima instead of trainable averages,
+    and rectified units. Images need at least 16 × 16 pixels.
+    """
+    x = keras.layers.Conv2D(20, 5, activation="relu", name="conv1")(x)
+    x = keras.layers.MaxPooling2D(2, name="pool1")(x)
+    x = keras.layers.Conv2D(50, 5, activation="relu", name="conv2")(x)
+    x = keras.layers.MaxPooling2D(2, name="pool2")(x)
     x = keras.layers.Flatten(name="flatten")(x)
     x = keras.layers.Dense(128, activation="relu", name="dense")(x)
-    x = dropped(x, dropout, "dropout")
-    return keras.Model(inputs, outputs(x, dataset.outputs), name="lenet")
+    if dropout > 0:
+        x = keras.layers.Dropout(dropout, name="dropout")(x)
+    return x

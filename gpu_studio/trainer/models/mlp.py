@@ -1,4 +1,4 @@
-"""Dense layers, one after another: 784-256-256-256-10 on digits with the default options."""
+"""Dense layers: 784-256-256-256-10 on digits with the default options."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ from collections.abc import Sequence
 
 import keras
 
-from gpu_studio.trainer.data import Dataset
-from gpu_studio.trainer.models.blocks import dropped, flat, outputs
 
+def mlp(
+    x: keras.KerasTensor,
+    *,
+    hidden: Sequence[int],
+    activation: str,
+    dropout: float,
+) -> keras.KerasTensor:
+    """Dense layers, one after another, with `hidden` units each.
 
-def mlp(dataset: Dataset, *, hidden: Sequence[int], activation: str, dropout: float) -> keras.Model:
-    """A layer `dense`, `dense_1`, … for each number in `hidden`, then `outputs`. Samples of any shape are flattened."""
-    inputs = keras.Input(dataset.sample_shape, name="inputs")
-    x = flat(inputs)
+    Samples of any shape are flattened.
+    """
+    if len(x.shape) > 2:
+        x = keras.layers.Flatten(name="flatten")(x)
     for index, units in enumerate(hidden):
         suffix = f"_{index}" if index else ""
         x = keras.layers.Dense(units, activation=activation, name=f"dense{suffix}")(x)
-        x = dropped(x, dropout, f"dropout{suffix}")
-    return keras.Model(inputs, outputs(x, dataset.outputs), name="mlp")
+        if dropout > 0:
+            x = keras.layers.Dropout(dropout, name=f"dropout{suffix}")(x)
+    return x

@@ -1,4 +1,7 @@
-"""The strategy `placed`: each layer's forward pass, its backward pass and its update on the layer's own device."""
+"""The strategy `placed`, which gives each layer a device of its own.
+
+The layer's forward pass, backward pass and update all run on that device.
+"""
 
 from gpu_studio.trainer.placed.placing import PlacedModel, place
 from gpu_studio.trainer.placed.program import PlacedProgram

@@ -1,25 +1,27 @@
-"""From the layers that a plan names to a device for every layer of the model."""
+"""Assign a device to every layer of the model, from the layers that a plan names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_studio.placement.known_problems import LAYERS, Misplaced, without_unknown
+from gpu_studio.contract.event_parts import SuggestedChange
+from gpu_studio.placement.known_problems import LAYERS, MisplacedLayers, without_unknown
 from gpu_studio.plan import Placed
+from gpu_studio.plan.homes import devices_of_layers, homes_of_layers
 from gpu_studio.plan.problems import choose_one
-from gpu_studio.runs.event_parts import Mend
 from gpu_studio.trainer.errors import PlanRefused
 from gpu_studio.trainer.keras_objects.named import sentence
 from gpu_studio.trainer.model_layers import PlaceableLayer
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
-    """Where a leaf layer is. `devices` are several where its units are split; its output is then joined on `home`.
+class LayerAssignment:
+    """Where a leaf layer is.
 
-    `by_plan` says whether the plan names the layer.
+    `devices` are several if its units are split; its output is then joined on `home`. `by_plan`
+    says whether the plan names the layer.
     """
 
     number: int
@@ -31,29 +33,30 @@ class Seat:
 
     @property
     def split(self) -> bool:
-        """Whether several devices have a part of it each."""
+        """Whether several devices each hold a part of it."""
         return len(self.devices) > 1
 
 
-def seats(layers: Sequence[PlaceableLayer], placed: Placed, known: Sequence[str], default: str) -> list[Seat]:
-    """A seat for each layer, in the order of `layers`.
+def seats(
+    layers: Sequence[PlaceableLayer], placed: Placed, known: Sequence[str], default: str
+) -> list[LayerAssignment]:
+    """Return a seat for each layer, in the order of `layers`; on `default` if nothing is placed.
 
-    A layer that the plan leaves out goes where the first of its inputs is; one that takes the model's input goes where
-    the first layer after it is, and where nothing is placed, to `default`. Raises PlanRefused for a layer that the
-    model does not have and for a device that is not among `known`.
+    Raises PlanRefused for a layer that the model does not have and for a device that is not among
+    `known`.
     """
     _check(layers, placed, known)
-    chosen = {layer.path: placed.layers[layer.path] for layer in layers if layer.path in placed.layers}
-    homes = {path: _home(path, devices, layers, chosen) for path, devices in chosen.items()}
-    _seat_the_rest(layers, chosen, homes, default)
+    feeds = {layer.path: layer.inputs for layer in layers}
+    devices = devices_of_layers(feeds, placed.layers, (default,))
+    homes = homes_of_layers(feeds, devices)
     return [
-        Seat(
+        LayerAssignment(
             number,
             each.path,
             each.layer,
-            chosen.get(each.path, (homes[each.path],)),
+            devices[each.path],
             homes[each.path],
-            by_plan=each.path in chosen,
+            by_plan=each.path in placed.layers,
         )
         for number, each in enumerate(layers)
     ]
@@ -73,7 +76,10 @@ def _check(layers: Sequence[PlaceableLayer], placed: Placed, known: Sequence[str
 
 
 def _unknown(unknown: Sequence[str], placed: Placed, paths: Sequence[str]) -> PlanRefused:
-    """The refusal of layers that the model does not have, with the change that takes them all out."""
+    """Return the refusal of layers that the model does not have.
+
+    It brings the change that takes them all out.
+    """
     first = unknown[0]
     return PlanRefused(
         f"The plan places the layer {first}, which the model does not have.",
@@ -82,39 +88,8 @@ def _unknown(unknown: Sequence[str], placed: Placed, paths: Sequence[str]) -> Pl
     )
 
 
-def taken_out(problem: Misplaced) -> Mend:
-    """The change of the plan that mends `problem`, as a run's failure tells it."""
-    return Mend(text=problem.label, field=LAYERS, value={name: list(devices) for name, devices in problem.mended})
-
-
-def _home(
-    path: str, devices: Sequence[str], layers: Sequence[PlaceableLayer], chosen: Mapping[str, Sequence[str]]
-) -> str:
-    """Where the parts of a split layer are joined: at those who take it, if they are all in one place."""
-    takers = {chosen.get(layer.path, ()) for layer in layers if path in layer.inputs}
-    if len(devices) > 1 and len(takers) == 1:
-        (taker,) = takers
-        return taker[0] if len(taker) == 1 else devices[0]
-    return devices[0]
-
-
-def _seat_the_rest(
-    layers: Sequence[PlaceableLayer], chosen: Mapping[str, Sequence[str]], homes: dict[str, str], default: str
-) -> None:
-    for each in layers:
-        _follow(each.path, each.inputs, homes, homes)
-    # Before the first layer that is placed: to where that one starts, which of a split layer is not where it ends.
-    starts = homes | {path: devices[0] for path, devices in chosen.items()}
-    for each in reversed(layers):
-        takers = [later.path for later in layers if each.path in later.inputs]
-        _follow(each.path, takers, starts, homes)
-        starts.setdefault(each.path, homes.get(each.path, ""))
-    for each in layers:
-        _follow(each.path, each.inputs, homes, homes)
-        homes.setdefault(each.path, default)
-
-
-def _follow(path: str, others: Iterable[str], where: Mapping[str, str], homes: dict[str, str]) -> None:
-    found = next((where[other] for other in others if where.get(other)), None)
-    if found is not None:
-        homes.setdefault(path, found)
+def taken_out(problem: MisplacedLayers) -> SuggestedChange:
+    """Return the change of the plan that mends `problem`, in the form of a run's failure."""
+    return SuggestedChange(
+        text=problem.label, field=LAYERS, value={name: list(devices) for name, devices in problem.mended}
+    )

@@ -1,32 +1,54 @@
-"""How long each layer takes on a device: real training steps of two sizes, under TensorFlow's profiler.
+"""Time each layer on a device: real training steps of two sizes, under TensorFlow's profiler.
 
-What is measured of a step of b samples is the time of every operation, by layer and pass. The line through both sizes
-gives `fixed + per_sample · b`. Operations of one step can run at once, and between them TensorFlow takes its own time;
-therefore all are stretched by the step's time on the clock over their sum, so that the layers together take what a step
-takes.
+In a step of b samples, the time of every operation is measured, by layer and pass. The line through
+both sizes gives `fixed + per_sample · b`. Operations of one step can run at once, and TensorFlow
+takes time between them; therefore all times are scaled by the step's wall-clock time over their
+sum, so that the layers together take as long as a step.
 
-On a CPU a step of the same batch in several micro-batches is timed too. TensorFlow's threads work at several of them at
-once, whatever the device: how much sooner it ends than they would one after the other says which part of the cores one
-of them occupies.
+On a CPU a step of the same batch in several micro-batches is timed too. TensorFlow's threads work
+on several of them at once, whatever the device: how much sooner the step ends than the same
+micro-batches one after the other shows which share of the cores one of them occupies.
 """
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any
+from typing import Any, Final
+
+import tensorflow as tf
 
 from gpu_studio.placement.estimate import LayerTime
 from gpu_studio.trainer.batches import Cut
-from gpu_studio.trainer.placed.assignment import Seat
+from gpu_studio.trainer.placed.assignment import LayerAssignment
 from gpu_studio.trainer.placed.marks import mark_of
 from gpu_studio.trainer.placed.placing import PlacedModel
 from gpu_studio.trainer.placed.program import PlacedProgram
-from gpu_studio.trainer.placed.step_held import held_by
 from gpu_studio.trainer.profiled import Executed, profiled
 from gpu_studio.trainer.session import Session
+
+STEPS: Final = 5
+
+
+def held_by(step: Callable[[], object], device: str) -> int:
+    """Return the most bytes that `step` has in use on `device` (`GPU:0`), above those before it.
+
+    It is the median over several runs. For a logical CPU the allocator counts what all of them hold
+    together. How far data are read ahead differs from step to step, and so does the peak, a little.
+    """
+    return round(median(_once(step, device) for _ in range(STEPS)))
+
+
+def _once(step: Callable[[], object], device: str) -> int:
+    gc.collect()
+    before = tf.config.experimental.get_memory_info(device)["current"]
+    tf.config.experimental.reset_memory_stats(device)
+    step()
+    return max(0, int(tf.config.experimental.get_memory_info(device)["peak"]) - int(before))
+
 
 WARM_STEPS = 4
 LEAST_STEPS, MOST_STEPS = 4, 200
@@ -39,7 +61,10 @@ Spent = dict[tuple[str, str], float]
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """A step of `batch` samples: its seconds on the clock, those of each layer in each pass, and the bytes it held."""
+    """A step of `batch` samples.
+
+    It has the step's wall-clock seconds, those of each layer in each pass, and the bytes it held.
+    """
 
     batch: int
     seconds: float
@@ -48,9 +73,12 @@ class StepTimes:
 
 
 def measured(session: Session, batch: int) -> StepTimes:
-    """Train real steps of `batch` samples of a placed session, and time them with and without the profiler."""
+    """Train real steps of `batch` samples of a placed session.
+
+    Time them with and without the profiler.
+    """
     sized, stream, steps = _warm(session, Cut(session.cut.samples, batch, 1))
-    # Before the clock, because operations that were found to be cheap are noted by no profiler any more.
+    # Before timing, because the profiler ignores operations once they were found to be cheap.
     with profiled() as executed:
         sized.program.train(stream, 0, steps)
     seconds = min(_timed(sized, stream, steps) for _ in range(REPETITIONS))
@@ -60,15 +88,19 @@ def measured(session: Session, batch: int) -> StepTimes:
 
 
 def seconds_in_parts(session: Session, batch: int, micro_batches: int) -> float:
-    """The time of a real step of `batch` samples in so many micro-batches, all on the session's one device."""
+    """Return the time of a real step of `batch` samples in this many micro-batches.
+
+    All of them run on the session's one device.
+    """
     sized, stream, steps = _warm(session, Cut(session.cut.samples, batch, micro_batches))
     return min(_timed(sized, stream, steps) for _ in range(REPETITIONS))
 
 
 def share_of(small: StepTimes, large: StepTimes, micro_batches: int, seconds: float) -> float:
-    """The part of the cores that one micro-batch as large as `small` occupies, if a step of several takes `seconds`.
+    """Return the share of the cores that a micro-batch of the size of `small` occupies.
 
-    1 where they take as long as one after the other. Updates are done once, and by themselves.
+    `seconds` is the time of a step of several of them. The share is 1 where they take as long as
+    one after the other. Updates run once, and alone.
     """
     alone = micro_batches * (small.seconds - _updates(small))
     return min(1.0, max(LEAST_SHARE, (seconds - _updates(large)) / alone)) if alone > 0 else 1.0
@@ -77,19 +109,23 @@ def share_of(small: StepTimes, large: StepTimes, micro_batches: int, seconds: fl
 def line_through(
     small: StepTimes, large: StepTimes, paths: Iterable[str], share: float | None = None
 ) -> dict[str, LayerTime]:
-    """For each layer the line through both measurements; one that would fall with the batch is level."""
+    """Fit a line to both measurements of each layer.
+
+    One that would fall with the batch is level.
+    """
     return {path: replace(_layer_time(small, large, path), share=share) for path in paths}
 
 
-def spent_in(executed: Iterable[Executed], seats: Sequence[Seat], steps: int) -> Spent:
-    """The seconds of one step that went into each layer and pass; what belongs to no layer is under ("", "").
+def spent_in(executed: Iterable[Executed], seats: Sequence[LayerAssignment], steps: int) -> Spent:
+    """Return the seconds of a step by layer and pass; what belongs to no layer is under ("", "").
 
-    Of each operation the median is taken, because whatever else the machine does falls on few of its executions.
+    The median of each operation's executions counts, because disturbances by the machine hit few of
+    them.
     """
     paths = {seat.number: seat.path for seat in seats}
     took: dict[str, list[float]] = {}
     for each in executed:
-        if "/" in each.name:  # The others read data ahead, beside the step.
+        if "/" in each.name:  # The others read data ahead, outside the step.
             took.setdefault(each.name, []).append(each.end - each.begin)
     spent: dict[tuple[str, str], float] = {}
     for name, times in took.items():
@@ -105,14 +141,17 @@ def _program(session: Session, cut: Cut) -> Any:
 
 
 def _placed(session: Session) -> PlacedModel:
-    """The placed model of a session of the strategy `placed`."""
+    """The placed model of a session with the strategy `placed`."""
     if not isinstance(session.program, PlacedProgram):
         raise TypeError("Only the layers of a placed model can be told apart in a step.")
     return session.program.placed
 
 
 def _warm(session: Session, cut: Cut) -> tuple[Session, Any, int]:
-    """The session cut so, its stream, and how many steps to time, once everything has been compiled and allocated."""
+    """Return the session in this many parts, its stream, and how many steps to time.
+
+    Everything has been compiled and allocated by then.
+    """
     sized = replace(session, cut=cut, program=_program(session, cut))
     stream = sized.training_stream(0, 0)
     sized.program.train(stream, 0, WARM_STEPS)

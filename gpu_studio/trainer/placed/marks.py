@@ -1,4 +1,4 @@
-"""Whose an operation of TensorFlow's graph is, read from its name."""
+"""Which layer an operation of TensorFlow's graph belongs to, read from its name."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ PLUMBING = frozenset(
 """Operations that compute nothing: they carry values between devices, into functions and round loops."""
 
 _MARK = re.compile(rf"(?:^|/)({LAYER}|{UPDATE})\.(\d+)\.(\d+|join)(?:_\d+)?(?=/)")
-# Of the gradients that are asked for here, and of a GradientTape's.
+# The scopes of the gradients requested here, and of a GradientTape's.
 _BACKWARD = re.compile(r"(?:^|/)(?:gradients|gradient_tape)(?:_\d+)?/")
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The seat that an operation belongs to, the part of a split layer (or `join`), and the pass."""
+    """The operation's seat, the part of a split layer (or `join`), and the pass."""
 
     seat: int
     part: str
@@ -29,7 +29,7 @@ class Mark:
 
 
 def mark_of(name: str) -> Mark | None:
-    """The mark in the name of an operation; None if it belongs to no layer."""
+    """Return the mark in the name of an operation; None if it belongs to no layer."""
     found = _MARK.search(name)
     if found is None:
         return None

@@ -1,4 +1,7 @@
-"""A Keras model laid out over devices: its variables moved or split, and its layers' calls put where they belong."""
+"""Place a Keras model on devices.
+
+Its variables are moved or split, and each layer's call is put on the layer's device.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 
 from gpu_studio.plan import Placed
 from gpu_studio.trainer.model_layers import placeable_layers
-from gpu_studio.trainer.placed.assignment import Seat, seats
+from gpu_studio.trainer.placed.assignment import LayerAssignment, seats
 from gpu_studio.trainer.placed.scopes import LAYER, at
 from gpu_studio.trainer.placed.splitting import SplitLayer, split
 from gpu_studio.trainer.placed.updates import Owner, slots_of
@@ -23,14 +26,14 @@ class PlacedModel:
 
     model: Any
     plan: Placed
-    seats: tuple[Seat, ...]
+    seats: tuple[LayerAssignment, ...]
     splits: dict[int, SplitLayer]
     wholes: dict[int, Joined]
     """By the identity of a Keras variable that has been split."""
 
     @property
     def trainable(self) -> list[Any]:
-        """The variables that training changes, the parts of a split one in its place."""
+        """The variables that training changes, with a split variable's parts in its place."""
         return [part for variable in self.model.trainable_variables for part in self._parts(variable)]
 
     @property
@@ -39,7 +42,7 @@ class PlacedModel:
         return [part for variable in self.model.variables for part in self._parts(variable)]
 
     def owners(self) -> dict[str, Owner]:
-        """Device, seat and part of each trainable variable, by TensorFlow's unique id."""
+        """The device, seat and part of each trainable variable, by TensorFlow's unique id."""
         found: dict[str, Owner] = {}
         for seat in self.seats:
             for variable in seat.layer.trainable_variables:
@@ -50,20 +53,23 @@ class PlacedModel:
         return found
 
     def state(self, optimizer: Any) -> dict[str, Any]:
-        """Weights and optimizer variables under the names that they have in every strategy, split ones as wholes."""
+        """Weights and optimizer variables under the same names as in every strategy.
+
+        Split variables appear as wholes.
+        """
         weights = {f"model/{i}/{v.path}": self.wholes.get(id(v), v) for i, v in enumerate(self.model.weights)}
         slots = [v for v in self._joined_slots(optimizer) if getattr(v, "name", "") != "learning_rate"]
         return weights | {f"optimizer/{i}": v for i, v in enumerate(slots)}
 
     @contextmanager
     def placed_calls(self) -> Iterator[None]:
-        """While it is entered, every layer computes on its device, by whatever way its model calls it."""
+        """While entered, every layer computes on its device, however the model calls it."""
         with ExitStack() as stack:
             for seat in self.seats:
                 stack.enter_context(replaced_call(seat.layer, self._around(seat)))
             yield
 
-    def _around(self, seat: Seat) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def _around(self, seat: LayerAssignment) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         if seat.number in self.splits:
             return lambda _call: self.splits[seat.number].call
         return lambda call: _placed_call(seat, call)
@@ -73,7 +79,10 @@ class PlacedModel:
         return whole.parts if whole else (variable,)
 
     def _joined_slots(self, optimizer: Any) -> list[Any]:
-        """The optimizer's variables, those of parts joined where the first of them stands."""
+        """The optimizer's variables.
+
+        The parts of a split one are joined in the place of the first.
+        """
         joined: dict[int, Joined | None] = {}
         places = {id(part): index for index, part in enumerate(self.trainable)}
         for slots in slots_of(optimizer, len(places)):
@@ -86,9 +95,10 @@ class PlacedModel:
 
 
 def place(model: Any, placed: Placed, known: Sequence[str], default: str) -> PlacedModel:
-    """Lay `model` out as the plan says, over the logical devices `known`; `default` is for what nothing decides.
+    """Place `model` as the plan says on the logical devices `known`.
 
-    Raises PlanRefused for unknown layers and devices, and for what cannot be split.
+    `default` is for what nothing decides. Raises PlanRefused for unknown layers and devices, and
+    for what cannot be split.
     """
     seated = seats(placeable_layers(model), placed, known, default)
     splits = {seat.number: split(seat) for seat in seated if seat.split}
@@ -101,7 +111,7 @@ def place(model: Any, placed: Placed, known: Sequence[str], default: str) -> Pla
     return made
 
 
-def _placed_call(seat: Seat, call: Callable[..., Any]) -> Callable[..., Any]:
+def _placed_call(seat: LayerAssignment, call: Callable[..., Any]) -> Callable[..., Any]:
     def placed_call(*args: Any, **kwargs: Any) -> Any:
         with at(seat.home, LAYER, seat.number):
             return call(*args, **kwargs)
@@ -110,7 +120,7 @@ def _placed_call(seat: Seat, call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _move_the_rest(made: PlacedModel, default: str) -> None:
-    """Weights that a model of one's own keeps outside of its layers."""
+    """Move weights that a user's model keeps outside of its layers."""
     seated = {id(variable) for seat in made.seats for variable in seat.layer.weights}
     move([variable for variable in made.model.weights if id(variable) not in seated], default)
 

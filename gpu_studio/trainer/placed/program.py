@@ -1,14 +1,15 @@
-"""The compiled steps of a placed model: micro-batches, unrolled, so that TensorFlow's executor overlaps the stages.
+"""The compiled steps of a placed model, with unrolled micro-batches.
 
-A batch comes as M parts whose weights sum to 1 together, so the sum of their losses is the batch's loss, and the sum of
-their gradients its gradient, also where M does not divide it. A stage starts on a part as soon as its input is there
-(Huang et al. 2019, "GPipe", arXiv:1811.06965); nothing here says in which order, but that no more parts are under way
-at once than keep the devices busy.
+TensorFlow's executor overlaps the stages. A batch comes as M parts whose weights sum to 1 together,
+so the sum of their losses is the batch's loss, and the sum of their gradients its gradient, also
+where M does not divide it. A stage starts on a part as soon as its input is there (Huang et al.
+2019, "GPipe", arXiv:1811.06965). The order is left to the executor; only the number of parts under
+way at once is limited to what keeps the devices busy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import reduce
@@ -17,16 +18,15 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from gpu_studio.contract.events import Event, Timeline, Warned
 from gpu_studio.placement.stage_memory import at_once
-from gpu_studio.runs.events import Event, Timeline
 from gpu_studio.trainer.batches import Cut
 from gpu_studio.trainer.call import added_up
 from gpu_studio.trainer.communication import CommunicationMeter
 from gpu_studio.trainer.cores import cores
-from gpu_studio.trainer.layer_state import Caught, Part
+from gpu_studio.trainer.layer_state import BatchPart, Caught
 from gpu_studio.trainer.meters import Deltas, Meters
-from gpu_studio.trainer.placed.gradients import Accumulation
-from gpu_studio.trainer.placed.notes import notes
+from gpu_studio.trainer.model_layers import graph_of
 from gpu_studio.trainer.placed.placing import PlacedModel
 from gpu_studio.trainer.placed.proof import Proof
 from gpu_studio.trainer.placed.recomputing import Recomputing
@@ -39,18 +39,104 @@ from gpu_studio.trainer.sole_output import sole_output
 from gpu_studio.trainer.step_recorder import Recorded, StepRecorder
 
 
+class Accumulation:
+    """For each variable, on its device, the sum of the gradients of successive micro-batches.
+
+    `at_once` micro-batches are under way together: what the next one computes waits until the first
+    of them has been added. So there are activations of that many, and of each variable that many
+    gradients and their sum, however many micro-batches there are. 1F1B has the same bound
+    (Narayanan et al. 2019, "PipeDream", section 3.2); the executor decides in which order the
+    passes run.
+    """
+
+    def __init__(self, variables: Sequence[Any], at_once: int) -> None:
+        self._variables, self._at_once = variables, at_once
+        self._sums: list[list[Any]] = []
+
+    def next_input(self, x: Any) -> Any:
+        """Return the samples `x` of the next micro-batch, available only once it may begin."""
+        before = len(self._sums) - self._at_once
+        if before < 0:
+            return x
+        # Grouped by device, so that each device signals the input's device once only.
+        with tf.control_dependencies([tf.group(*[each for each in self._sums[before] if each is not None])]):
+            return tf.identity(x)
+
+    def add(self, loss: Any) -> None:
+        """Add the gradients of a micro-batch, computed from its loss."""
+        found = gradients_of(loss, self._variables)
+        if self._sums:
+            found = [_sum(*pair) for pair in zip(self._sums[-1], found, self._variables, strict=True)]
+        self._sums.append(found)
+
+    @property
+    def whole(self) -> list[Any]:
+        """The sum of all that were added."""
+        return self._sums[-1]
+
+
+def gradients_of(loss: Any, variables: Sequence[Any]) -> list[Any]:
+    """Return the gradients of `loss` by Keras variable, each on its forward operation's device.
+
+    None where there is none. A `GradientTape` would compute them all on the device of its own
+    scope; this is TensorFlow's only way to colocate gradients. It works only inside a tf.function.
+    """
+    storage = [variable.value for variable in variables]
+    found: list[Any] = tf.compat.v1.gradients(loss, storage, colocate_gradients_with_ops=True, name="gradients")
+    return found
+
+
+def _sum(whole: Any, part: Any, variable: Any) -> Any:
+    some = [each for each in (whole, part) if each is not None]
+    if len(some) < 2:
+        return some[0] if some else None
+    with tf.device(variable.value.device):
+        if all(isinstance(each, tf.IndexedSlices) for each in some):
+            return _appended(some)
+        return tf.add_n([tf.convert_to_tensor(each) for each in some])
+
+
+def _appended(slices: Sequence[Any]) -> Any:
+    """Concatenate the sparse gradients of an embedding.
+
+    The optimizer adds rows that occur twice.
+    """
+    values = tf.concat([each.values for each in slices], axis=0)
+    indices = tf.concat([each.indices for each in slices], axis=0)
+    return tf.IndexedSlices(values, indices, slices[0].dense_shape)
+
+
+def notes(placed: PlacedModel, cut: Cut) -> Iterator[Warned]:
+    """A warning for each way in which micro-batches or recomputation differ from what the plan may hope for."""
+    count = len(normalisations(placed.seats))
+    if count and cut.replicas > 1:
+        layers = "Its batch normalisation normalises" if count == 1 else f"Its {count} batch normalisations normalise"
+        yield Warned(
+            message=(
+                f"{layers} each micro-batch of about {cut.batch / cut.replicas:.3g} samples by itself; the moving "
+                "statistics are those of the whole batch (deferred batch normalisation)."
+            ),
+            suggestion="Losses differ a little from micro_batches = 1; keep micro-batches at 16 samples or more.",
+        )
+    if placed.plan.recompute and graph_of(placed.model) is None:
+        yield Warned(
+            message="Nothing is recomputed: this model is no graph, so that its stages cannot be told apart.",
+            suggestion="Build it as a functional or Sequential model, or leave distribution.placed.recompute out.",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """What a micro-batch gave, and what its layers changed."""
+    """The results of a micro-batch, and what its layers changed."""
 
     loss: Any
     deltas: Deltas
-    part: Part
+    part: BatchPart
     caught: Caught
 
 
 class PlacedProgram(Program):
-    """A placed model with its optimizer and loss, ready to be stepped `micro_batches` parts at a time."""
+    """A placed model with its optimizer and loss, stepped in `micro_batches` parts at a time."""
 
     def __init__(
         self,
@@ -62,7 +148,10 @@ class PlacedProgram(Program):
         cut: Cut,
         tell: Callable[[Event], object],
     ) -> None:
-        """`cut` says how a batch comes in parts; `tell` gets what the first step's operations were seen to do."""
+        """`cut` says how a batch is cut.
+
+        `tell` gets what was observed of the first step's operations.
+        """
         super().__init__(tf.distribute.get_strategy(), placed.model, optimizer, loss, meters, seed)
         self.placed, self._micro_batches = placed, cut.replicas
         self._part_rows = cut.batch / cut.replicas
@@ -90,7 +179,7 @@ class PlacedProgram(Program):
 
     @contextmanager
     def _proving(self) -> Iterator[None]:
-        """Under TensorFlow's eyes: what it executed is told."""
+        """Observe and report which operations TensorFlow executed."""
         with self._proof.watching():
             yield
         self._meter.learn(self._proof.graphs)
@@ -107,14 +196,14 @@ class PlacedProgram(Program):
         parts: list[Any] = keras.tree.flatten(batch)
         return parts
 
-    # Traced by TensorFlow; Python's own loops are unrolled.
+    # Traced by TensorFlow, which unrolls Python's loops.
 
     def _train_step(self, batch: Any, step: Any) -> tuple[Any, Deltas]:
         self._traced = tf.compat.v1.get_default_graph()
         with self._scopes(), self._recomputing.entered() if self._recomputing else nullcontext():
             sums = Accumulation(self.placed.trainable, self._at_once)
             results = [self._train_part(part, step, number, sums) for number, part in enumerate(batch)]
-            # First, because an update changes what the layers left.
+            # First, because an update changes the state that the layers left.
             self._keep(results)
             self._apply(sums.whole)
             return self._together(results)
@@ -138,10 +227,10 @@ class PlacedProgram(Program):
 
     def _judged(self, samples: Any, step: Any, number: int, *, training: bool) -> _Result:
         x, y, weight = samples
-        part = Part(number, tf.reduce_sum(weight))
+        part = BatchPart(number, tf.reduce_sum(weight))
         with self._caught(step * self._micro_batches + number) as caught:
             outputs = sole_output(self.model(x, training=training))
-            # The regularizers are the same for every micro-batch, and computed once.
+            # The regularizers are the same for every micro-batch, so they are computed once.
             weights = self._weight_penalties() if number == 0 else []
         terms = [*map(part.of_batch, caught.losses), *weights]
         # Loss and metrics are computed where the outputs are, and not where the labels come from.
@@ -154,7 +243,7 @@ class PlacedProgram(Program):
         self._statistics.write([(result.caught, result.part) for result in results])
 
     def _weight_penalties(self) -> list[Any]:
-        """The regularizers of the weights, each on its weight's device."""
+        """The regularizers of the weights, each computed on its weight's device."""
         terms = []
         for variable in self.placed.trainable:
             if variable.regularizer is not None:
@@ -171,6 +260,6 @@ class PlacedProgram(Program):
 
 
 def _at_once(devices: Collection[str]) -> int:
-    """How many micro-batches are under way; logical CPUs share the cores that this process may use."""
+    """Return how many micro-batches are under way; logical CPUs share this process's cores."""
     shared = any(device.startswith("CPU") for device in devices)
     return at_once(len(devices), cores() if shared else 0)

@@ -1,24 +1,107 @@
-"""Where the operations of a step were executed, from the graphs that TensorFlow ran, held against what was asked.
+"""Compare where a step's operations were executed, in TensorFlow's graphs, with the plan.
 
-TensorFlow places a function's operations, optimises them, and cuts the result into one graph a device. These partition
-graphs are what runs, and they are what is read here: an operation that was fused, moved or merged counts as what it
-has become. Only whose an operation is comes from this program, by the names that it gave (`scopes.MARK`).
+TensorFlow places a function's operations, optimises them, and cuts the result into one graph per
+device. These partition graphs are what runs, and what is read here: an operation that was fused,
+moved or merged counts as what it has become. Only the layer of an operation comes from this
+program, by the names that it gave (`scopes.MARK`).
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-from gpu_studio.runs.events import AskedPlace, Event, PartRow, Placement, Warned
-from gpu_studio.trainer.executed_graphs import logical_name, watched_graphs
-from gpu_studio.trainer.placed.assignment import Seat
-from gpu_studio.trainer.placed.crossings import crossings_in
+from gpu_studio.contract.events import AskedPlace, Crossing, Event, PartRow, Placement, Warned
+from gpu_studio.trainer.executed_graphs import RECEIVES, SENDS, logical_name, watched_graphs
+from gpu_studio.trainer.placed.assignment import LayerAssignment
 from gpu_studio.trainer.placed.marks import PLUMBING, Mark, mark_of
 from gpu_studio.trainer.placed.sizes import Sizes
+
+# The loop condition, which is sent to every device to keep the loop over the steps going.
+_LOOP_CONDITION = "LoopCond"
+
+
+@dataclass(frozen=True, slots=True)
+class SentTensor:
+    """A tensor that is sent.
+
+    The operation that makes it, which of its outputs, and its receiver.
+    """
+
+    name: str
+    output: int
+    takers: tuple[str, ...]
+    from_device: str
+    to_device: str
+
+
+def crossings_in(graphs: Sequence[Any], seats: Mapping[int, LayerAssignment], sizes: Sizes) -> list[Crossing]:
+    """Return what is sent between devices, by edge: from layer to layer, from device to device."""
+    found: dict[tuple[str, str, str, str, str], list[float | None]] = defaultdict(list)
+    for sent in sends(graphs):
+        source, way = _owner(sent.name, seats)
+        target = next((layer for layer, _ in (_owner(taker, seats) for taker in sent.takers) if layer), "")
+        found[source, target, way, sent.from_device, sent.to_device].append(sizes.of(sent.name, sent.output))
+    return [_crossing(edge, found[edge]) for edge in sorted(found)]
+
+
+def sends(graphs: Iterable[Any]) -> Iterator[SentTensor]:
+    """Return the tensors that are sent.
+
+    Tensors without content, by which one device only tells another when to begin, are left out.
+    """
+    nodes = [node for graph in graphs for node in graph.node]
+    takers = _takers(nodes)
+    for node in nodes:
+        name = node.attr["tensor_name"].s.decode() if node.op in SENDS else ""
+        made, _, output = node.input[0].partition(":") if name else ("", "", "")
+        if name.endswith(made) and made and _LOOP_CONDITION not in made:
+            to_device = logical_name(node.attr["recv_device"].s.decode())
+            yield SentTensor(
+                made, int(output or 0), tuple(takers[name, to_device]), logical_name(node.device), to_device
+            )
+
+
+def _takers(nodes: Sequence[Any]) -> dict[tuple[str, str], list[str]]:
+    """Return the receiver of each tensor, by the name of the edge and the device."""
+    received = {
+        (node.device, node.name): (node.attr["tensor_name"].s.decode(), logical_name(node.device))
+        for node in nodes
+        if node.op in RECEIVES
+    }
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for node in nodes:
+        for each in node.input:
+            edge = received.get((node.device, each.partition(":")[0]))
+            if edge is not None:
+                found[edge].append(node.name)
+    return found
+
+
+def _owner(name: str, seats: Mapping[int, LayerAssignment]) -> tuple[str, str]:
+    mark = mark_of(name)
+    if mark is None or mark.seat not in seats:
+        return "", "other"
+    return seats[mark.seat].path, mark.way
+
+
+def _crossing(edge: tuple[str, str, str, str, str], sizes: Sequence[float | None]) -> Crossing:
+    source, target, way, from_device, to_device = edge
+    known = [size for size in sizes if size is not None]
+    return Crossing(
+        source=source,
+        target=target,
+        way=way,
+        from_device=from_device,
+        to_device=to_device,
+        tensors=len(sizes),
+        bytes=round(sum(known)) if len(known) == len(sizes) else None,
+    )
+
 
 Row = tuple[str, str, str, int]
 MOST_WARNINGS = 12
@@ -27,24 +110,24 @@ _WAYS = ("forward", "backward", "update")
 
 
 class Proof:
-    """Watches the first call of the training steps, and tells where each layer's operations were."""
+    """Watches the first call of the training steps and reports each layer's devices."""
 
-    def __init__(self, seats: Sequence[Seat], tell: Callable[[Event], object]) -> None:
+    def __init__(self, seats: Sequence[LayerAssignment], tell: Callable[[Event], object]) -> None:
         self._seats = {seat.number: seat for seat in seats}
         self._tell = tell
         self.graphs: list[Any] = []
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Keep the graphs of the functions that TensorFlow makes ready while this is entered."""
+        """Keep the graphs of the functions that TensorFlow builds while this is entered."""
         with watched_graphs() as self.graphs:
             yield
 
     def report(self, traced: Any, part_rows: float) -> None:
-        """Tell the placement, and warn of each layer that is not where the plan says.
+        """Report the placement, and warn of each layer that is not where the plan says.
 
-        `traced` is the graph in which the step was written down, which knows the shapes of what crosses between
-        devices; `part_rows` are the samples of a micro-batch.
+        `traced` is the graph in which the step was traced, which knows the shapes of the tensors
+        that are sent between devices; `part_rows` are the samples of a micro-batch.
         """
         counts = operations(self.graphs)
         parts = list(parts_of(counts, self._seats))
@@ -62,7 +145,7 @@ class Proof:
 
 
 def operations(graphs: Iterable[Any]) -> Counter[tuple[Mark, str]]:
-    """How many operations of each layer, pass and part were executed on which device; without mere plumbing."""
+    """Count the operations of each layer, pass and part on each device, without mere plumbing."""
     counts: Counter[tuple[Mark, str]] = Counter()
     for node in (node for graph in graphs for node in graph.node if node.op not in PLUMBING):
         mark = mark_of(node.name)
@@ -71,16 +154,19 @@ def operations(graphs: Iterable[Any]) -> Counter[tuple[Mark, str]]:
     return counts
 
 
-def parts_of(counts: Counter[tuple[Mark, str]], seats: Mapping[int, Seat]) -> Iterator[PartRow]:
-    """What was executed of each part of each layer that has a seat, in the order of the seats."""
+def parts_of(counts: Counter[tuple[Mark, str]], seats: Mapping[int, LayerAssignment]) -> Iterator[PartRow]:
+    """List what was executed of each part of each layer with a seat, in the order of the seats."""
     mine = [(mark, device) for mark, device in counts if mark.seat in seats]
     for mark, device in sorted(mine, key=lambda each: (_order(each[0]), each[1])):
         path, count = seats[mark.seat].path, counts[mark, device]
         yield PartRow(layer=path, way=mark.way, part=mark.part, device=device, operations=count)
 
 
-def warnings_of(counts: Counter[tuple[Mark, str]], seats: Mapping[int, Seat]) -> Iterator[Warned]:
-    """A warning for each pass of a layer that was not where the plan says; of very many only the first."""
+def warnings_of(counts: Counter[tuple[Mark, str]], seats: Mapping[int, LayerAssignment]) -> Iterator[Warned]:
+    """Warn for each pass of a layer that was not where the plan says.
+
+    Of very many warnings, only the first are given.
+    """
     wrong: Counter[tuple[str, str, str, str]] = Counter()
     for (mark, device), count in counts.items():
         seat = seats.get(mark.seat)
@@ -99,7 +185,7 @@ def warnings_of(counts: Counter[tuple[Mark, str]], seats: Mapping[int, Seat]) ->
 
 
 def rows_of(parts: Iterable[PartRow]) -> list[Row]:
-    """The same with the parts of each layer summed up."""
+    """Return the same rows with the parts of each layer summed up."""
     totals: Counter[tuple[str, str, str]] = Counter()
     for row in parts:
         totals[row.layer, row.way, row.device] += row.operations
@@ -107,17 +193,17 @@ def rows_of(parts: Iterable[PartRow]) -> list[Row]:
 
 
 def _order(mark: Mark) -> tuple[int, int, float]:
-    """Layer by layer, forward before backward before update, part by part and the joining last."""
+    """Sort by layer, then forward, backward and update, then by part with the joining last."""
     return mark.seat, _WAYS.index(mark.way), math.inf if mark.part == "join" else int(mark.part)
 
 
-def _asked(seat: Seat) -> AskedPlace:
+def _asked(seat: LayerAssignment) -> AskedPlace:
     return AskedPlace(layer=seat.path, devices=list(seat.devices), joined_on=seat.home, by_plan=seat.by_plan)
 
 
-def asked_of(seat: Seat, mark: Mark) -> str:
-    """The device that the plan wants operations with this mark on."""
-    # A layer of the user's may be called so that it looks like a part that there is not.
+def asked_of(seat: LayerAssignment, mark: Mark) -> str:
+    """Return the device that the plan wants operations with this mark on."""
+    # A user's layer may have a name that looks like a part that does not exist.
     if mark.part == "join" or int(mark.part) >= len(seat.devices):
         return seat.home
     return seat.devices[int(mark.part)]

@@ -1,7 +1,8 @@
-"""Stages that keep only their inputs for the backward pass, and compute the rest again when it comes.
+"""Recomputation: stages keep only their inputs and compute the rest again in the backward pass.
 
-Chen et al. 2016, "Training deep nets with sublinear memory cost" (arXiv:1604.06174), with the stages of Huang et al.
-2019, "GPipe" (arXiv:1811.06965), section 2.3, as segments. Only models that are graphs have stages that can be found.
+Chen et al. 2016, "Training deep nets with sublinear memory cost" (arXiv:1604.06174), with the
+stages of Huang et al. 2019, "GPipe" (arXiv:1811.06965), section 2.3, as segments. Only models that
+are graphs have stages that can be found.
 """
 
 from __future__ import annotations
@@ -17,31 +18,34 @@ from keras.src import backend
 
 from gpu_studio.trainer.layer_state import Caught
 from gpu_studio.trainer.model_layers import graph_of, leaves_below, nodes_of
-from gpu_studio.trainer.placed.assignment import Seat
+from gpu_studio.trainer.placed.assignment import LayerAssignment
 
 
 @dataclass(slots=True)
-class Stage:
-    """Nodes of a graph that run one after another on one device; `device` is None for what is not computed again."""
+class RecomputedStage:
+    """Nodes of a graph that run one after another on one device.
+
+    `device` is None for nodes that are not recomputed.
+    """
 
     device: str | None
     nodes: list[Any] = field(default_factory=list)
 
     def inputs(self) -> list[Any]:
-        """The symbolic tensors that it takes from outside."""
+        """The symbolic tensors that it takes from other stages."""
         made = {id(x) for node in self.nodes for x in node.outputs}
         taken = {id(x): x for node in self.nodes for x in node.arguments.keras_tensors if id(x) not in made}
         return list(taken.values())
 
     def outputs(self, wanted: set[int]) -> list[Any]:
-        """The symbolic tensors that it makes and others want."""
+        """The symbolic tensors that it creates and others read."""
         return [x for node in self.nodes for x in node.outputs if id(x) in wanted]
 
 
 class Recomputing:
-    """Has the graphs of a model run in stages, each of which is computed again in the backward pass."""
+    """Runs the graphs of a model in stages, each of which is recomputed in the backward pass."""
 
-    def __init__(self, model: Any, seats: Sequence[Seat]) -> None:
+    def __init__(self, model: Any, seats: Sequence[LayerAssignment]) -> None:
         self._devices = {id(seat.layer): None if seat.split else seat.home for seat in seats}
         # A nested model that is called twice is one graph.
         self._graphs = list({id(graph): graph for graph in self._spread_graphs(model)}.values())
@@ -53,16 +57,16 @@ class Recomputing:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """While it is entered, the model's graphs run so."""
+        """While entered, the model's graphs run in stages."""
         with ExitStack() as stack:
             for graph in self._graphs:
-                # In the instance's own dictionary: Keras would take an attribute for something to track.
+                # In the instance's own dictionary: Keras would track an attribute.
                 graph.__dict__["_run_through_graph"] = self._runner(graph)
                 stack.callback(graph.__dict__.pop, "_run_through_graph")
             yield
 
     def _spread_graphs(self, model: Any) -> Iterator[Any]:
-        """The graph of the model, and those nested in it that are on several devices."""
+        """Return the graph of the model, and nested ones that are on several devices."""
         graph = graph_of(model)
         if graph is None:
             return
@@ -77,14 +81,14 @@ class Recomputing:
         found = {self._devices.get(id(layer)) for layer in leaves}
         return found.pop() if len(found) == 1 else None
 
-    def stages(self, graph: Any) -> list[Stage]:
-        """The nodes of a graph in stages, in the order in which they run."""
-        stages: list[Stage] = []
+    def stages(self, graph: Any) -> list[RecomputedStage]:
+        """Cut the nodes of a graph into stages, in the order in which they run."""
+        stages: list[RecomputedStage] = []
         for node in nodes_of(graph):
             bare = not isinstance(node.operation, keras.layers.Layer)
             device = stages[-1].device if bare and stages else self._device(node.operation)
             if not stages or stages[-1].device != device:
-                stages.append(Stage(device))
+                stages.append(RecomputedStage(device))
             stages[-1].nodes.append(node)
         return stages
 
@@ -102,7 +106,7 @@ class Recomputing:
         return run
 
     def _run_stage(
-        self, stage: Stage, wanted: set[int], values: dict[int, Any], operation_fn: Callable[[Any], Any]
+        self, stage: RecomputedStage, wanted: set[int], values: dict[int, Any], operation_fn: Callable[[Any], Any]
     ) -> None:
         inputs, outputs = stage.inputs(), stage.outputs(wanted)
         masks: list[Any] = [None] * len(outputs)
@@ -111,7 +115,7 @@ class Recomputing:
         def compute(*given: Any) -> list[Any]:
             mine = dict(zip(map(id, inputs), given, strict=True))
             _copy_masks([values[id(x)] for x in inputs], given)
-            if again:  # the second pass draws what the first one drew
+            if again:  # the second pass must draw the same numbers as the first
                 with again[0]:
                     return _through(stage.nodes, mine, outputs, operation_fn)
             again.append(backend.get_stateless_scope().again())

@@ -1,7 +1,8 @@
-"""Where operations go while the steps are traced, and names by which TensorFlow's graph tells whose they are.
+"""Place operations while the steps are traced, and name them so that their layer can be recognised.
 
-`tf.device` around a layer's `call` places its forward pass; the gradients are colocated with it. What lies between the
-layers (casts, `x + y`, masks, the loss) follows its inputs, so that nothing crosses to another device without need.
+`tf.device` around a layer's `call` places its forward pass; the gradients are colocated with it.
+What lies between the layers (casts, `x + y`, masks, the loss) follows its inputs, so that nothing
+is sent to another device without need.
 """
 
 from __future__ import annotations
@@ -18,21 +19,27 @@ LAYER, UPDATE = "placed", "update"
 
 @contextmanager
 def at(device: str, kind: str, number: int, part: int | str = 0) -> Iterator[None]:
-    """Put operations on `device`, under a name that says whose they are."""
+    """Put operations on `device`, under a name that says which layer they belong to."""
     with tf.device(device), tf.name_scope(f"{kind}.{number}.{part}"):
         yield
 
 
 @contextmanager
 def following_inputs() -> Iterator[None]:
-    """Operations that nobody places go where the first of their inputs is; those without inputs stay on the host."""
-    # The old form of tf.device takes a function, and only while a graph is built, as here.
+    """Place each remaining operation where its first input is.
+
+    Operations without inputs stay on the host.
+    """
+    # The old form of tf.device accepts a function, but only while a graph is built, as here.
     with tf.compat.v1.device(_Follower()):
         yield
 
 
 class _Follower:
-    """Says of an operation where it goes. A resource is known by the handle that the graph captured."""
+    """Decides where an operation goes.
+
+    A resource is known by the handle that the graph captured.
+    """
 
     def __init__(self) -> None:
         self._handles: dict[Any, str] = {}

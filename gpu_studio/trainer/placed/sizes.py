@@ -1,4 +1,4 @@
-"""How large a tensor of the executed graph is: known to the graph in which the step was written down."""
+"""The size of a tensor in the executed graph, known to the graph in which the step was traced."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ import math
 import re
 from typing import Any
 
-# The body of the loop over the steps is put in place of its call under this name.
+# The body of the loop over the steps is inlined under this name.
 _BODY = re.compile(r"^while/body/_\d+/")
 
 
 class Sizes:
-    """Sizes in bytes of the tensors of a traced graph, whose samples' axis is unknown: `rows` stands for it."""
+    """Sizes in bytes of the tensors of a traced graph.
+
+    Its samples' axis is unknown: `rows` stands for it.
+    """
 
     def __init__(self, traced: Any, rows: float) -> None:
-        """`rows` are the samples of a micro-batch; their mean, so that they sum to the batch's."""
+        """`rows` are the samples of a micro-batch: the mean, so that they sum to the batch's."""
         self._traced = traced
         self._rows = rows
 
     def of(self, operation: str, output: int) -> float | None:
-        """The bytes of an output; None for what TensorFlow's optimiser has made, or has no shape."""
+        """Return the bytes of an output.
+
+        None if TensorFlow's optimiser created it or it has no shape.
+        """
         try:
             tensor = self._traced.get_operation_by_name(_BODY.sub("", operation)).outputs[output]
         except (KeyError, IndexError):
@@ -37,5 +43,8 @@ class Sizes:
 
 
 def _reshaped(tensor: Any) -> list[Any]:
-    """The same numbers in another shape: the gradient of a sum has none until it is given that of its operand."""
+    """The same numbers in another shape.
+
+    The gradient of a sum has no shape until it is given that of its operand.
+    """
     return [each.outputs[0] for each in tensor.consumers() if each.type == "Reshape" and each.inputs[0] is tensor]

@@ -1,4 +1,7 @@
-"""A layer's units over several devices: each holds its part of the weights and computes its part of the output."""
+"""Split a layer's units over several devices.
+
+Each device holds its part of the weights and computes its part of the output.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +15,25 @@ import tensorflow as tf
 
 from gpu_studio.placement.splitting_kinds import SPLIT_KINDS
 from gpu_studio.trainer.errors import PlanRefused
-from gpu_studio.trainer.placed.assignment import Seat
+from gpu_studio.trainer.placed.assignment import LayerAssignment
 from gpu_studio.trainer.placed.scopes import LAYER, at
 from gpu_studio.trainer.placed.variables import Joined
 
 
 @dataclass(frozen=True, slots=True)
 class Splittable:
-    """How a kind of layer is split: the option that counts its units, and the units' axis in each of its weights."""
+    """How a kind of layer is split.
+
+    It names the option that counts the layer's units, and the axis of the units in each of its
+    weights.
+    """
 
     units: str
     axes: Mapping[str, int]
 
 
 def _splittable(kind: str) -> Splittable:
-    """How a layer of one of `SPLIT_KINDS` is split."""
+    """Return how a layer of one of `SPLIT_KINDS` is split."""
     if kind == "Dense":
         return Splittable("units", {"kernel": -1, "bias": 0})
     if kind == "Embedding":
@@ -35,7 +42,8 @@ def _splittable(kind: str) -> Splittable:
 
 
 _KINDS = {kind: _splittable(kind) for kind in SPLIT_KINDS}
-# These take each number by itself, so a part can do it where it is; others, like softmax, need the joined output.
+# These are elementwise, so a part can apply them on its device; others, like softmax, need
+# the joined output.
 _ELEMENTWISE = frozenset(
     {"linear", "relu", "relu6", "leaky_relu", "elu", "selu", "celu", "gelu", "silu", "swish", "mish", "softplus"}
     | {"sigmoid", "hard_sigmoid", "log_sigmoid", "hard_silu", "tanh", "hard_tanh", "softsign", "exponential"}
@@ -45,15 +53,18 @@ _SUMS = (type(None), keras.regularizers.L1, keras.regularizers.L2, keras.regular
 
 @dataclass(frozen=True, slots=True)
 class SplitLayer:
-    """The parts of a split layer, each a layer on its own device, and its weights as the wholes they are parts of."""
+    """The parts of a split layer, each a layer on its own device.
 
-    seat: Seat
+    Its weights appear as the wholes that the parts make up.
+    """
+
+    seat: LayerAssignment
     parts: tuple[Any, ...]
     weights: Mapping[int, Joined]
     """By the identity of the Keras variable that the joined one stands for."""
 
     def call(self, inputs: Any, training: Any = None) -> Any:  # noqa: ARG002 (Keras gives it; no such layer heeds it)
-        """What the whole layer would compute of `inputs`."""
+        """Compute what the whole layer would compute from `inputs`."""
         outputs = []
         for number, (device, part) in enumerate(zip(self.seat.devices, self.parts, strict=True)):
             with at(device, LAYER, self.seat.number, number):
@@ -63,8 +74,8 @@ class SplitLayer:
             return joined if _is_elementwise(self.seat.layer) else self.seat.layer.activation(joined)
 
 
-def split(seat: Seat) -> SplitLayer:
-    """Make the parts of a layer with its values, and let go of the whole.
+def split(seat: LayerAssignment) -> SplitLayer:
+    """Create the parts of a layer with its values, and free the whole.
 
     Raises PlanRefused for a layer that cannot be split.
     """
@@ -85,11 +96,11 @@ def split(seat: Seat) -> SplitLayer:
 
 
 def part_sizes(units: int, parts: int) -> list[int]:
-    """How many units each part gets: as even as can be, the larger parts first."""
+    """Return the number of units of each part: as even as possible, larger parts first."""
     return [units // parts + (number < units % parts) for number in range(parts)]
 
 
-def _kind(seat: Seat) -> Splittable:
+def _kind(seat: LayerAssignment) -> Splittable:
     layer, name = seat.layer, type(seat.layer).__name__
     if name not in _KINDS or not type(layer).__module__.startswith("keras."):
         able = "Dense, Embedding and convolutions (Conv1D, Conv2D, Conv3D and their transposes)"
@@ -109,14 +120,14 @@ def _kind(seat: Seat) -> Splittable:
     return kind
 
 
-def _refused(seat: Seat, why: str) -> PlanRefused:
+def _refused(seat: LayerAssignment, why: str) -> PlanRefused:
     return PlanRefused(
         f"The layer {seat.path} cannot be split over {', '.join(seat.devices)}: {why}.",
         [f'Give it one device: distribution.placed.layers.{seat.path} = "{seat.devices[0]}".'],
     )
 
 
-def _part(seat: Seat, kind: Splittable, number: int, size: int) -> Any:
+def _part(seat: LayerAssignment, kind: Splittable, number: int, size: int) -> Any:
     layer = seat.layer
     changed = {"name": f"{layer.name}_part{number}", kind.units: size, "activity_regularizer": None}
     if hasattr(layer, "activation") and not _is_elementwise(layer):
@@ -137,6 +148,6 @@ def _output_axis(layer: Any) -> int:
 
 
 def _let_go(whole: Any) -> None:
-    """Free the memory of a variable whose parts hold its values now."""
+    """Free the memory of a variable whose parts now hold its values."""
     with tf.device("CPU:0"):
         whole._initialize(np.zeros((), whole.dtype))  # noqa: SLF001 (Keras offers no other way)

@@ -1,8 +1,9 @@
-"""The timeline of one real step of a placed model, from TensorFlow's profiler: when each stage did what.
+"""The timeline of one real step of a placed model, from TensorFlow's profiler.
 
-Of each operation its name tells the layer and the pass (`placed.marks`), and the micro-batch: gradients are made
-micro-batch by micro-batch, and TensorFlow numbers their scopes `gradients`, `gradients_1`, …. What follows is the scope
-that the forward pass of the same micro-batch was written down in, so that this one is known too.
+It shows when each stage did what. The name of each operation gives its layer and pass
+(`placed.marks`), and its micro-batch: gradients are computed micro-batch by micro-batch, and
+TensorFlow numbers their scopes `gradients`, `gradients_1`, …. The scope after that is the one in
+which the forward pass of the same micro-batch was traced, so that its number is known too.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from gpu_studio.contract.events import Stage, StageSpan, Timeline
 from gpu_studio.placement.occupation import covered
-from gpu_studio.runs.events import Stage, StageSpan, Timeline
-from gpu_studio.trainer.placed.assignment import Seat
+from gpu_studio.trainer.placed.assignment import LayerAssignment
 from gpu_studio.trainer.placed.marks import PLUMBING, Mark, mark_of
 from gpu_studio.trainer.profiled import Executed
 
@@ -30,7 +31,7 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """An operation of a layer: its mark, its device, its micro-batch, and when it was executed."""
+    """An operation of a layer: its mark, its device, its micro-batch, and when it ran."""
 
     mark: Mark
     device: str
@@ -38,10 +39,12 @@ class _Placed:
     span: Span
 
 
-def timeline_of(executed: Sequence[Executed], seats: Sequence[Seat], step: int, micro_batches: int) -> Timeline | None:
-    """The event about a step of which everything that was executed is given; None if no layer was seen at work.
+def timeline_of(
+    executed: Sequence[Executed], seats: Sequence[LayerAssignment], step: int, micro_batches: int
+) -> Timeline | None:
+    """Return the event about a step, given everything it executed; None if no layer was seen.
 
-    `seats` are all of the model's, in order of their numbers.
+    `seats` are all of the model's, in the order of their numbers.
     """
     found = list(_placed(executed, seats, micro_batches))
     if not found:
@@ -58,8 +61,8 @@ def timeline_of(executed: Sequence[Executed], seats: Sequence[Seat], step: int, 
     )
 
 
-def stages_of(seats: Sequence[Seat]) -> list[list[int]]:
-    """The numbers of the seats, those that follow each other on one device together."""
+def stages_of(seats: Sequence[LayerAssignment]) -> list[list[int]]:
+    """Group the numbers of the seats: seats that follow each other on one device form a stage."""
     stages: list[list[int]] = []
     for seat in seats:
         if stages and seats[stages[-1][-1]].home == seat.home:
@@ -70,7 +73,10 @@ def stages_of(seats: Sequence[Seat]) -> list[list[int]]:
 
 
 def micro_batches_of(names: Iterable[str]) -> dict[str, int]:
-    """The micro-batch of each scope that a forward pass was written down in, told by the names of its gradients."""
+    """Return the micro-batch of each scope in which a forward pass was traced.
+
+    The names of its gradients give the number.
+    """
     found: dict[str, int] = {}
     for name in names:
         match = _GRADIENTS.search(name)
@@ -79,7 +85,7 @@ def micro_batches_of(names: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def _placed(executed: Sequence[Executed], seats: Sequence[Seat], micro_batches: int) -> Iterator[_Placed]:
+def _placed(executed: Sequence[Executed], seats: Sequence[LayerAssignment], micro_batches: int) -> Iterator[_Placed]:
     of_scope = micro_batches_of(each.name for each in executed)
     for each in executed:
         mark = mark_of(each.name)
@@ -97,11 +103,11 @@ def _micro_batch(name: str, mark: Mark, of_scope: dict[str, int]) -> int | None:
 
 
 def _root(name: str) -> str:
-    """The outermost scope, that of the model's call, without the loop over the steps."""
+    """Return the outermost scope, that of the model's call, without the loop over the steps."""
     return _LOOP.sub("", name).partition("/")[0]
 
 
-def _device(seat: Seat, mark: Mark) -> str:
+def _device(seat: LayerAssignment, mark: Mark) -> str:
     part = int(mark.part) if mark.part.isdecimal() else None
     return seat.devices[part] if part is not None and part < len(seat.devices) else seat.home
 
@@ -121,10 +127,10 @@ def _tasks(found: Sequence[_Placed], stages: Sequence[Sequence[int]], start: flo
 
 
 def bursts_of(spans: Iterable[Span], pause: float) -> list[list[Span]]:
-    """The spans in order, cut where for longer than `pause` none of them is under way.
+    """Return the spans in order, split wherever none of them runs for longer than `pause`.
 
-    An optimizer's powers of a constant are computed long before the gradients are there: one task from the first to the
-    last operation of an update would seem to fill the step.
+    An optimizer's powers of a constant are computed long before the gradients are there: a single
+    task from the first to the last operation of an update would seem to fill the step.
     """
     bursts: list[list[Span]] = []
     reached = 0.0

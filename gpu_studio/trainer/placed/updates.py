@@ -1,4 +1,4 @@
-"""The optimizer's slots and updates on the devices of the variables that they are of."""
+"""Keep the optimizer's slots and run its updates on the devices of their variables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ Owner = tuple[str, int, int]
 
 
 def slots_of(optimizer: Any, count: int) -> list[list[Any]]:
-    """The optimizer's lists with one variable (or None) for each of the `count` trainable variables, in their order."""
+    """Return the optimizer's lists that have an entry for each of the `count` trainable variables.
+
+    An entry is a variable or None; the lists are in the order of the variables.
+    """
     inner = _inner(optimizer)
     lists = [list(each) for each in vars(inner).values() if isinstance(each, list) and len(each) == count]
     trained = {id(variable) for variable in inner._trainable_variables}  # noqa: SLF001 (no public name)
@@ -25,7 +28,10 @@ def slots_of(optimizer: Any, count: int) -> list[list[Any]]:
 
 
 def move_slots(optimizer: Any, trainable: Sequence[Any]) -> None:
-    """Put each slot where its variable is. Keras does so itself for most optimizers, but not for Adafactor."""
+    """Move each slot to its variable's device: most optimizers do so themselves, but not Adafactor.
+
+    Keras does so itself, except for Adafactor and few others.
+    """
     for slots in slots_of(optimizer, len(trainable)):
         for slot, variable in zip(slots, trainable, strict=True):
             move([slot] if slot is not None else [], device_of(variable))
@@ -55,8 +61,8 @@ class Updates:
 
     @contextmanager
     def placed(self) -> Iterator[None]:
-        """While it is entered, `optimizer.apply` updates every variable where it is."""
-        # In the instance's own dictionary: Keras would take an attribute for something to track.
+        """While entered, `optimizer.apply` updates every variable on its device."""
+        # In the instance's own dictionary: Keras would track an attribute.
         attributes = self._optimizer.__dict__
         attributes["update_step"] = self._placed(self._optimizer.update_step)
         try:
@@ -76,7 +82,10 @@ class Updates:
 
     @contextmanager
     def _shared(self, device: str) -> Iterator[None]:
-        """The optimizer with copies of its numbers on `device`: the step counter, and Nadam's running product."""
+        """The optimizer with copies of its numbers on `device`.
+
+        They are the step counter and Nadam's running product.
+        """
         attributes = self._optimizer.__dict__
         numbers = {name: each for name, each in attributes.items() if isinstance(each, keras.Variable)}
         attributes |= {name: self._copy(name, each, device) for name, each in numbers.items()}
@@ -86,7 +95,7 @@ class Updates:
             attributes |= numbers
 
     def _copy(self, name: str, value: Any, device: str) -> Any:
-        # By graph, because an optimizer that updates in a conditional does so in a graph of its own.
+        # By graph, because an optimizer that updates in a conditional does so in another graph.
         graph = id(tf.compat.v1.get_default_graph())
         if (name, "", graph) not in self._copies:
             self._copies[name, "", graph] = tf.convert_to_tensor(value)

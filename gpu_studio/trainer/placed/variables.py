@@ -1,4 +1,4 @@
-"""Variables on the devices where they belong, and those of a split layer as the one that they are parts of."""
+"""Move variables to devices, and present the parts of a split variable as one."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def device_of(variable: Any) -> str:
 
 
 def move(variables: Iterable[Any], device: str) -> None:
-    """Make the storage of Keras variables anew on `device`, with the values that they have.
+    """Recreate the storage of Keras variables on `device`, with their present values.
 
-    Wherever a model was built or loaded, its variables lie on the first device: there is no way to have
-    `load_model` put them elsewhere.
+    Wherever a model was built or loaded, its variables lie on the first device: `load_model` cannot
+    be told to put them elsewhere.
     """
     for variable in variables:
         if device_of(variable) != device:
@@ -33,7 +33,10 @@ def move(variables: Iterable[Any], device: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Variables that are parts of one along `axis`: read, written and checkpointed as that one."""
+    """Variables that are parts of one along `axis`.
+
+    They are read, written and checkpointed as one variable.
+    """
 
     parts: tuple[Any, ...]
     axis: int
@@ -59,5 +62,5 @@ class Joined:
 
 
 def cut(value: np.ndarray, sizes: Sequence[int], axis: int) -> list[np.ndarray]:
-    """`value` in pieces of these sizes along `axis`."""
+    """Cut `value` into pieces of these sizes along `axis`."""
     return np.split(value, np.cumsum(sizes)[:-1], axis=axis)

@@ -1,7 +1,10 @@
-"""Python code of the user's own, which runs in the trainer's processes only, and there only if its user allowed it."""
+"""Python code of the user's own.
 
-from gpu_studio.trainer.user_code.calling import Function, give
+It runs only in the trainer's processes, and only if its user allowed it.
+"""
+
+from gpu_studio.trainer.user_code.calling import UserFunction, give
 from gpu_studio.trainer.user_code.codes import codes_imported_by_name, codes_of, digest_of_part
 from gpu_studio.trainer.user_code.running import under_way
 
-__all__ = ["Function", "codes_imported_by_name", "codes_of", "digest_of_part", "give", "under_way"]
+__all__ = ["UserFunction", "codes_imported_by_name", "codes_of", "digest_of_part", "give", "under_way"]

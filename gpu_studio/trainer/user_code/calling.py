@@ -1,4 +1,7 @@
-"""A function of the user's own, called with what the plan gives it and with what it asks for by name."""
+"""Call a function of the user's own.
+
+It is given the plan's options, and what its signature asks for by name.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+from gpu_studio.common.user_paths import expanded
 from gpu_studio.plan.problems import choose_one, listed
 from gpu_studio.plan.references import reference
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code.gate import Admitted, admit
 from gpu_studio.trainer.user_code.running import at_work
-from gpu_studio.trainer.user_code.telling import told
-from gpu_studio.user_paths import expanded
+from gpu_studio.trainer.user_code.telling import as_user_error
 
 T = TypeVar("T")
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -26,8 +29,11 @@ _modules: dict[Path, ModuleType] = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Function:
-    """A function that a plan names: `name` is `models.py:build_model`, `part` the plan's, `model` or `data`."""
+class UserFunction:
+    """A function named by a plan.
+
+    `name` is `models.py:build_model`, `part` is `model` or `data`.
+    """
 
     name: str
     part: str
@@ -36,22 +42,25 @@ class Function:
 
     @property
     def line(self) -> int:
-        """The line at which it begins; 1 where that cannot be told."""
+        """The line at which it begins; 1 if unknown."""
         code = getattr(inspect.unwrap(self.call, stop=lambda each: hasattr(each, "__code__")), "__code__", None)
         return code.co_firstlineno if code else 1
 
     def guarded(self, work: Callable[[], T]) -> T:
-        """What `work`, which runs code of this file, gives. Raises UserCodeError for whatever that raises."""
+        """Return the result of `work`, which runs code of this file.
+
+        Raises UserCodeError if it fails.
+        """
         return _guarded(self.file, work)
 
 
 def give(
     part: str, text: str, options: Mapping[str, Any], offered: Mapping[str, Any], base: Path
-) -> tuple[Function, Any]:
-    """The function that `text` names, and what it returns; a relative file starts at `base`.
+) -> tuple[UserFunction, Any]:
+    """Return the function that `text` names and its result; a relative file starts at `base`.
 
-    It is called with `options`, and with those of `offered` that its signature names. Raises UserCodeError, also where
-    its user has not allowed the file.
+    It is called with `options`, and with those of `offered` that its signature names. Raises
+    UserCodeError, also where its user has not allowed the file.
     """
     named = reference(text)
     if named is None:
@@ -62,7 +71,7 @@ def give(
     name = f"{named.file_name}:{named.function}"
     if not callable(found):
         raise _no_function(name, found, module)
-    function = Function(name, part, admitted.path, found)
+    function = UserFunction(name, part, admitted.path, found)
     arguments = _guarded(admitted.path, lambda: _arguments(function, options, offered))
     return function, _guarded(admitted.path, lambda: found(**arguments))
 
@@ -80,7 +89,7 @@ def _executed(admitted: Admitted) -> ModuleType:
         name = f"_gpu_studio_{name}"
     module = ModuleType(name)
     module.__file__ = str(file)
-    # The lines that a traceback shows are those that ran, whatever the file holds by then.
+    # A traceback must show the lines that ran, whatever the file holds by then.
     lines = admitted.text.decode("utf-8", "replace").splitlines(keepends=True)
     linecache.cache[str(file)] = (len(admitted.text), None, lines, str(file))
     sys.modules[name] = module
@@ -98,14 +107,14 @@ def _guarded(file: Path, work: Callable[[], T]) -> T:
             return work()
     except UserCodeError:
         raise
-    except BaseException as error:  # sys.exit and KeyboardInterrupt too: neither is asked for by whoever trains
-        raise told(error, file) from error
+    except BaseException as error:  # sys.exit and KeyboardInterrupt too: the user asked for neither
+        raise as_user_error(error, file) from error
 
 
-def _arguments(function: Function, options: Mapping[str, Any], offered: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments(function: UserFunction, options: Mapping[str, Any], offered: Mapping[str, Any]) -> dict[str, Any]:
     try:
         parameters = inspect.signature(function.call).parameters.values()
-    except (TypeError, ValueError):  # written in another language, it tells nothing of what it takes
+    except (TypeError, ValueError):  # a function written in another language has no signature
         return dict(options)
     known = [each.name for each in parameters if each.kind in _BY_NAME]
     takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
@@ -119,7 +128,7 @@ def _arguments(function: Function, options: Mapping[str, Any], offered: Mapping[
     return given
 
 
-def _unknown_option(function: Function, name: str, known: list[str]) -> UserCodeError:
+def _unknown_option(function: UserFunction, name: str, known: list[str]) -> UserCodeError:
     return UserCodeError(
         f"{function.name} takes no {name}, which {function.part}.options gives it.",
         [
@@ -129,7 +138,7 @@ def _unknown_option(function: Function, name: str, known: list[str]) -> UserCode
     )
 
 
-def _missing(function: Function, missing: inspect.Parameter, offered: Mapping[str, Any]) -> UserCodeError:
+def _missing(function: UserFunction, missing: inspect.Parameter, offered: Mapping[str, Any]) -> UserCodeError:
     by_place = " by its place and not by its name" if missing.kind is missing.POSITIONAL_ONLY else ""
     at = f"line {function.line} of {function.file}"
     return UserCodeError(
@@ -151,6 +160,6 @@ def _no_function(name: str, found: object, module: ModuleType) -> UserCodeError:
 
 
 def _choice(name: str, known: list[str]) -> str:
-    """A sentence with the known name that may be meant by `name`."""
+    """Return a sentence with the known name that `name` may be meant to be."""
     advice = f"did you mean {known[0]}?" if len(known) == 1 else choose_one(name, known)
     return f"{advice[0].upper()}{advice[1:]}{'' if advice.endswith('?') else '.'}"

@@ -1,4 +1,4 @@
-"""Which code of a user's own a plan runs: what is told of it, and by what a change of it is known."""
+"""Which code of the user's own a plan runs, and how a change of it is recognised."""
 
 from __future__ import annotations
 
@@ -7,42 +7,46 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from gpu_studio.common.user_paths import expanded
+from gpu_studio.contract.events import Code
+from gpu_studio.contract.own_modules import modules_beside
 from gpu_studio.plan import Plan
 from gpu_studio.plan.references import Reference, reference
-from gpu_studio.runs.events import Code
-from gpu_studio.runs.own_modules import modules_beside
 from gpu_studio.trainer.user_code.gate import Admitted, Part, admit
 from gpu_studio.trainer.user_code.importing import executed
-from gpu_studio.user_paths import expanded
 
 
 def codes_of(plan: Plan, base: Path) -> list[Code]:
-    """The files that `plan` names, and those that these import from their folders; relative files start at `base`.
+    """Return the files that `plan` names and those that they import.
 
-    Raises UserCodeError if one of them may not run, before any other has.
+    Relative files start at `base`.
+
+    Only imports from the files' own folders count. Raises UserCodeError if one of them may not run,
+    before any other has.
     """
     return [code for part, named in _references(plan) for code in _codes(part, named, base)]
 
 
 def codes_imported_by_name(plan: Plan, base: Path) -> list[Code]:
-    """The files of the plan's folders that ran although reading the code did not show that they would.
+    """Return the files in the plan's folders that ran although reading the code did not show it.
 
-    Their names were made while the code ran.
+    Their names were built while the code ran.
     """
-    told = {code.file for code in codes_of(plan, base)}
+    as_user_error = {code.file for code in codes_of(plan, base)}
     found = []
     for part, named in _references(plan):
         folder = _file_of(named, base).path.parent
         codes = [_code(part, admit(file)) for file in executed if file.is_relative_to(folder)]
-        found += [code for code in codes if code.file not in told]
-        told.update(code.file for code in codes)
+        found += [code for code in codes if code.file not in as_user_error]
+        as_user_error.update(code.file for code in codes)
     return found
 
 
 def digest_of_part(plan: Plan, part: Part) -> str | None:
-    """The SHA-256 in hex of the code that makes a part of the plan, whose files are absolute; None without any.
+    """Return the SHA-256 in hex of the code behind a part of the plan; None if there is none.
 
-    Of a file that imports nothing from its folder it is the file's own.
+    The plan's files are absolute. For a file that imports nothing from its folder, it is the file's
+    own digest.
     """
     digests = [code.sha256 for code in codes_of(plan, Path()) if code.part == part]
     if len(digests) < 2:
@@ -65,9 +69,10 @@ def _codes(part: Part, named: Reference, base: Path) -> Iterator[Code]:
 
 @lru_cache
 def _modules_of(file: Path) -> tuple[Path, ...]:
-    """The modules that `file` imports, as it was when this process first asked.
+    """Return the modules that `file` imports, as it was when this process first read it.
 
-    These are what runs: a person may edit the file while the run goes on, and a checkpoint asks again.
+    These are what runs: the user may edit the file while the run goes on, and a checkpoint asks
+    again.
     """
     return tuple(modules_beside(file))
 

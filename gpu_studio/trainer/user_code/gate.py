@@ -1,7 +1,7 @@
-"""The last gate before code of the user's own: it is read once, and runs only as its user has allowed it.
+"""The last gate before the user's code: it is read once, and runs only as its user has allowed it.
 
-Whatever the window, the command line or the queue have asked before: here it is decided, for exactly the bytes that are
-compiled.
+Whatever the window, the command line or the queue have asked before, the decision is made here, for
+exactly the bytes that are compiled.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 from types import CodeType
 from typing import Literal
 
-from gpu_studio.runs.code_reading import syntax_problem
-from gpu_studio.runs.consent import Standing, allowances, digest, read_code, real_path, standing
-from gpu_studio.runs.failures.nearest_file import hint
+from gpu_studio.contract.code_reading import syntax_problem
+from gpu_studio.contract.consent import Standing, allowances, digest, read_code, real_path, standing
+from gpu_studio.contract.nearest_file import hint
 from gpu_studio.trainer.errors import UserCodeError
 
 Part = Literal["model", "data"]
@@ -28,7 +28,7 @@ A link may lead elsewhere by then, as may the file be another.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Admitted:
-    """A file that may run: where it really is, what it holds, the SHA-256 of that, and what was compiled from it."""
+    """A file that may run: its real path, its contents, their SHA-256, and the compiled code."""
 
     path: Path
     text: bytes
@@ -37,7 +37,10 @@ class Admitted:
 
 
 def admit(path: Path) -> Admitted:
-    """The file at `path`, read and compiled, if its user has allowed it. Nothing of it is run. Raises UserCodeError."""
+    """Read and compile the file at `path` if its user has allowed it.
+
+    Nothing of it is run. Raises UserCodeError.
+    """
     asked = path.absolute()
     if asked not in _admitted:
         real = real_path(asked)

@@ -1,4 +1,7 @@
-"""What a user's code imports from its own folder: it runs only as its user has allowed it, as the file itself does."""
+"""Imports of the user's code from its own folder.
+
+They run only as the user has allowed them, like the file itself.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,13 @@ executed: dict[Path, None] = {}
 class OwnModules(MetaPathFinder):
     """Finds the modules that are the user's own, and lets them run only if they are allowed.
 
-    They are found in the order in which Python finds modules anywhere. What is installed is not looked at.
+    They are found in Python's usual order. Installed modules are left alone.
     """
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find a module of the user's own; None for any other, which Python then finds itself.
+        """Find a module of the user's own; None for any other, which is left to Python.
 
         Raises UserCodeError for one that is neither source nor a compiled extension.
         """
@@ -41,17 +44,20 @@ class OwnModules(MetaPathFinder):
 
 
 class _AdmittedLoader(SourceFileLoader):
-    """Runs the very bytes that were allowed: neither a file that changes meanwhile, nor byte code that lies about."""
+    """Runs the very bytes that were allowed.
+
+    A file that changes meanwhile and byte code that does not match are not run.
+    """
 
     def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002  (as importlib has it)
-        """Give what the file was compiled to. Raises UserCodeError if it may not run."""
+        """Return the compiled file. Raises UserCodeError if it may not run."""
         code = admit(Path(self.path)).code
         executed[Path(self.path)] = None
         return code
 
 
 def find_own_modules() -> None:
-    """Have every import of this process find modules of the user's own by `OwnModules`, from now on."""
+    """Let `OwnModules` find the user's modules in every import of this process from now on."""
     if _finder not in sys.meta_path:
         place = next((at for at, finder in enumerate(sys.meta_path) if finder is PathFinder), len(sys.meta_path))
         sys.meta_path.insert(place, _finder)

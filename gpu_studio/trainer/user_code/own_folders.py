@@ -7,7 +7,7 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
-from gpu_studio.runs.consent import real_path
+from gpu_studio.contract.consent import real_path
 
 _THIS_PACKAGE = real_path(Path(__file__)).parents[2]
 
@@ -15,8 +15,8 @@ _THIS_PACKAGE = real_path(Path(__file__)).parents[2]
 class OwnFolders:
     """The folders of the user's own code, without what is installed below them.
 
-    Installed is what Python would have imported without that code: a virtual environment in the folder, or Python
-    itself where the folder is the user's home.
+    Installed code is what Python would import anyway: a virtual environment in the folder, or
+    Python itself where the folder is the user's home.
     """
 
     def __init__(self) -> None:
@@ -24,17 +24,20 @@ class OwnFolders:
         """Each with the folders below it that hold what is installed."""
 
     def add(self, folder: Path) -> None:
-        """Count what is in and below `folder`, a real path, among the user's own."""
+        """Count everything in and below `folder`, a real path, as the user's own."""
         if folder not in self._folders:
             entries = [Path(os.path.abspath(entry)) for entry in sys.path if entry]  # noqa: PTH100  (without `..`)
-            # A virtual environment may be a link: its modules are found by the path that stands in the list.
+            # A virtual environment may be a link: its modules have the path from `sys.path`.
             searched = {*entries, *map(real_path, entries)}
-            # What code of the user's own has put into the list is not installed for that.
+            # What the user's code has added to `sys.path` does not count as installed.
             below = [each for each in searched if folder in each.parents and not self.hold(each)]
             self._folders[folder] = (*below, _THIS_PACKAGE)
 
     def hold(self, path: Path) -> bool:
-        """Whether `path`, which is absolute, is the user's own, as it is written or where its links lead to."""
+        """Return whether `path`, an absolute path, is the user's own.
+
+        It counts as written and as its links resolve.
+        """
         written = Path(os.path.normpath(path))
         return self._hold(written) or self._hold(_real(written))
 
@@ -46,7 +49,10 @@ class OwnFolders:
 
 
 def _real(path: Path) -> Path:
-    """Where the links of a path lead to; those of its folder are followed once, for imports come by the thousand."""
+    """Resolve the links of a path.
+
+    Those of its folder are resolved once, because imports come by the thousand.
+    """
     within = _real_folder(path.parent) / path.name
     return real_path(within) if within.is_symlink() else within
 

@@ -1,4 +1,4 @@
-"""What stopped code of the user's own, in words: the file, the line, and what to do."""
+"""Explain what stopped the user's code: the file, the line, and what to do."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _PACKAGES |= {"yaml": "pyyaml", "bs4": "beautifulsoup4", "dateutil": "python-dat
 """Packages by the modules that they bring, where the names differ."""
 
 
-def told(error: BaseException, file: Path) -> UserCodeError:
-    """What `error`, which came out of the user's `file`, means to its user."""
+def as_user_error(error: BaseException, file: Path) -> UserCodeError:
+    """Return the explanation of `error`, which was raised by the user's `file`."""
     trace = _own_trace(error, file)
     where, line = _own_line(error, file)
     if isinstance(error, ModuleNotFoundError) and isinstance(error.name, str):
@@ -86,7 +86,10 @@ def _modules_beside(file: Path) -> list[str]:
 
 
 def _own_frames(error: BaseException, file: Path) -> Iterator[TracebackType]:
-    """The traceback from each line in the user's folder on: of the file itself, and of what it imports from there."""
+    """Return the traceback from each line in the user's folder on.
+
+    That covers the file itself, and what it imports from there.
+    """
     trace = error.__traceback__
     while trace is not None:
         name = Path(trace.tb_frame.f_code.co_filename)
@@ -96,7 +99,7 @@ def _own_frames(error: BaseException, file: Path) -> Iterator[TracebackType]:
 
 
 def _own_line(error: BaseException, file: Path) -> tuple[Path, int]:
-    """The last line of the user's own that was at work; 0 where none was."""
+    """Return the last line of the user's code that was running; 0 if there was none."""
     frames = list(_own_frames(error, file))
     return (Path(frames[-1].tb_frame.f_code.co_filename), frames[-1].tb_lineno) if frames else (file, 0)
 
@@ -107,7 +110,7 @@ def _own_trace(error: BaseException, file: Path) -> str:
 
 
 def kind_in_words(value: object) -> str:
-    """What a value is: `nothing`, `a list`, `a Dense`."""
+    """Name the kind of a value: `nothing`, `a list`, `a Dense`."""
     if value is None:
         return "nothing"
     name = type(value).__name__

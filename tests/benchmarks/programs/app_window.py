@@ -11,8 +11,8 @@ from PySide6.QtCore import QEvent, QTimer
 from PySide6.QtWidgets import QApplication
 
 from gpu_studio.cli import main
-from gpu_studio.ui import app
-from gpu_studio.ui.main_window import MainWindow
+from gpu_studio.ui.window import app
+from gpu_studio.ui.window.main_window import MainWindow
 
 
 class Window(MainWindow):

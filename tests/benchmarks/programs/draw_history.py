@@ -14,12 +14,12 @@ import numpy as np
 import psutil
 from PySide6.QtWidgets import QApplication
 
-from gpu_studio.hardware.samples import Fast, FastFigures
-from gpu_studio.ui.app import make_application
-from gpu_studio.ui.models.devices.device_history import DeviceHistory
-from gpu_studio.ui.models.devices.device_rows import DeviceRow
-from gpu_studio.ui.pages.devices.history_plot import SPANS, HistoryPlot
-from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.contract.samples import Fast, FastFigures
+from gpu_studio.hardware.device_history import DeviceHistory
+from gpu_studio.hardware.device_rows import DeviceRow
+from gpu_studio.ui.devices.history_plot import SPANS, HistoryPlot
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.window.app import make_application
 
 CARDS, SECONDS, FRAMES = 16, 86_400, 60
 MIB = 1024 * 1024

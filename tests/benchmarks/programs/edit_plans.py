@@ -1,8 +1,6 @@
-"""The Plan page on eight simulated cards, with all that TensorFlow tells of the plan: how long a person waits for it.
+"""How long the user waits for the Plan page on eight simulated cards.
 
-`python edit_plans.py OPENINGS EDITS` prints, in ms from the click or the edit to the painted window,
-`{"opened": […], "tabs": {…}, "edits": {…}}`: the page each time it is opened, each tab the first time, and each kind
-of edit in the tab where it is made.
+All of TensorFlow's facts about the plan are known.
 """
 
 from __future__ import annotations
@@ -21,13 +19,13 @@ from PySide6.QtCore import QDeadlineTimer, QEventLoop
 from PySide6.QtWidgets import QApplication
 
 from gpu_studio.plan import Plan
-from gpu_studio.ui.app import make_application
-from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.models.plan.edits import distribution
-from gpu_studio.ui.models.plan.edits.carving import set_slices
-from gpu_studio.ui.models.plan.edits.training import set_optimizer, set_training
-from gpu_studio.ui.settings import Settings
-from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.plan.edits import distribution
+from gpu_studio.plan.edits.carving import set_slices
+from gpu_studio.plan.edits.training import set_optimizer, set_training
+from gpu_studio.ui.kit.settings import Settings
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.window.app import make_application
+from gpu_studio.ui.window.main_window import MainWindow
 
 PATIENCE_MS = 120_000
 CARD = "GPU:0"
@@ -96,10 +94,10 @@ def _edited(window: MainWindow, tab: str, edit: Edit, times: int) -> list[float]
     return taken
 
 
-def painted(deed: Callable[[], Any]) -> float:
+def painted(action: Callable[[], Any]) -> float:
     """Do it, and everything that follows from it until the window is painted; the ms that took."""
     began = time.perf_counter()
-    deed()
+    action()
     QApplication.processEvents()
     return (time.perf_counter() - began) * 1000
 

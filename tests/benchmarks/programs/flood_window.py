@@ -21,10 +21,10 @@ from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEvent, QEventLoop,
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.ui.app import make_application
-from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.window.app import make_application
+from gpu_studio.ui.window.main_window import MainWindow
 
 MIB = 1024 * 1024
 PATIENCE_MS = 240_000
@@ -47,8 +47,8 @@ class Window(MainWindow):
         self.frames: list[float] = []
         self._ticked, self._drawn, self._figures = 0.0, 0, False
         page = self.train_page
-        tick = page._tick
-        page._timer.timeout.disconnect(tick)
+        tick = page.tick
+        page.timer.timeout.disconnect(tick)
 
         def timed() -> None:
             began = time.thread_time()
@@ -56,7 +56,7 @@ class Window(MainWindow):
             self._ticked += time.thread_time() - began
             self._figures |= page._ticks == 0
 
-        page._timer.timeout.connect(timed)
+        page.timer.timeout.connect(timed)
 
     def event(self, event: QEvent) -> bool:
         """Paint, and time it."""

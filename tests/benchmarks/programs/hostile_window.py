@@ -13,9 +13,9 @@ from pathlib import Path
 from PySide6.QtCore import QEventLoop, QTimer
 
 from gpu_studio.runs.catalogue import directories
-from gpu_studio.ui.app import make_application
-from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.window.app import make_application
+from gpu_studio.ui.window.main_window import MainWindow
 
 BEAT_MS, SETTLE_MS, PATIENCE_S = 10, 40, 60.0
 

@@ -17,10 +17,10 @@ import psutil
 from PySide6.QtCore import QDeadlineTimer, QEvent, QEventLoop
 from PySide6.QtWidgets import QApplication
 
-from gpu_studio.runs.directory import RunDirectory
-from gpu_studio.ui.app import make_application
-from gpu_studio.ui.main_window import MainWindow
-from gpu_studio.ui.theme.manager import ThemeManager
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.window.app import make_application
+from gpu_studio.ui.window.main_window import MainWindow
 
 MIB = 1024 * 1024
 PATIENCE_MS = 60_000
@@ -59,7 +59,7 @@ def main(runs: str, run: str) -> None:
     window.show()
     window.inventory.refresh()
     # A person opens a run in a window that stands, and not while it still makes its pages.
-    turns_until(lambda: window._late._runs is not None)
+    turns_until(lambda: window.pages.is_made("runs"))
     before = resident()
     began = time.monotonic()
     window.show_run(RunDirectory(Path(run)))

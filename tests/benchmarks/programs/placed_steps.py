@@ -1,4 +1,4 @@
-"""How long each layer of a plan takes, as *Place for me* is told, and how long real steps of its placements take.
+"""Measure the times of a plan's layers, and real steps of the placements found for it.
 
 `python placed_steps.py PLAN TIMES LABEL=PLACED…`, where PLACED is a placement in JSON: `micro_batches` and `layers`.
 Prints so many answers about times, and for each label as many seconds of a step, each the fastest of some rounds, as

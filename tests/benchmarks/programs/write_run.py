@@ -1,8 +1,6 @@
-"""A trainer that does not train: it holds the lock of a run and goes on where the run's lines end, as it is told.
+"""A trainer that does not train.
 
-`python write_run.py RUN STEPS PER_CALL BEGIN` reads lines from its input: `live N` writes N seconds of history as they
-pass, ten calls a second, the memory of 16 devices twice and the machine once; `at once N` writes them without waiting.
-Each is answered by `done` and the moment, in seconds since 1970, of the last line. The end of the input is its end.
+It holds the lock of a run and continues writing its lines as requested.
 """
 
 from __future__ import annotations
@@ -20,9 +18,8 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from long_runs import CALL_SECONDS, Training, call, machine
 
-from gpu_studio.hardware import samples
-from gpu_studio.runs import events, lock
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract import events, lock, samples
+from gpu_studio.contract.directory import RunDirectory
 
 CALLS_A_SECOND = round(1 / CALL_SECONDS)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.hardware.doctor.capability import fit
+from gpu_studio.hardware.doctor.card_checks import fit
 
 WHEEL = ("sm_60", "sm_70", "sm_80", "sm_89", "compute_90")
 TOOLKIT = (12, 5, 1)

@@ -8,7 +8,7 @@ import pytest
 from made_facts import BARE, CARD, NODES, VIEW, WELL, states, the, with_survey, with_system, with_view
 
 from gpu_studio.hardware.doctor import Facts, examine
-from gpu_studio.hardware.doctor.facts import Room, System
+from gpu_studio.hardware.doctor.facts import DiskSpace, System
 from gpu_studio.hardware.identity_variables import Variables
 from gpu_studio.hardware.tensorflow_view import Build, Cuda, Library
 
@@ -218,13 +218,15 @@ def test_that_a_cuda_without_devices_is_not_told_twice_where_a_variable_hides_th
 
 @pytest.mark.parametrize(("free", "state"), [(90_000, "good"), (3000, "warning"), (100, "bad")])
 def test_that_the_room_for_runs_is_judged(free, state):
-    assert the(examine(with_system(room=Room("/runs", free, 100_000))), "room").state == state
+    assert the(examine(with_system(disk_space=DiskSpace("/runs", free, 100_000))), "room").state == state
 
 
 def test_that_a_folder_that_cannot_be_written_is_bad():
-    room = the(examine(with_system(room=Room("/runs", why_unusable="/ may not be written to"))), "room")
+    disk_space = the(
+        examine(with_system(disk_space=DiskSpace("/runs", why_unusable="/ may not be written to"))), "room"
+    )
 
-    assert (room.state, "/ may not be written to" in room.found) == ("bad", True)
+    assert (disk_space.state, "/ may not be written to" in disk_space.found) == ("bad", True)
 
 
 def test_that_windows_driver_inside_wsl_is_good_without_device_files():

@@ -13,8 +13,8 @@ import pytest
 from made_facts import BARE, VIEW, WELL, with_card, with_survey
 from made_topologies import switched
 
+from gpu_studio.contract.samples import CardFacts, Cards, Fast, FastFigures, encode
 from gpu_studio.hardware.doctor import as_json, gather, judge, lines
-from gpu_studio.hardware.samples import CardFacts, Cards, Fast, FastFigures, encode
 from gpu_studio.hardware.tensorflow_view import ViewError, tensorflow_view
 
 pytestmark = pytest.mark.processes

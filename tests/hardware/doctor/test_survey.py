@@ -1,4 +1,7 @@
-"""The driver surveyed: through a library in its place, and through a process whatever becomes of it."""
+"""Survey the driver.
+
+Through a library in its place, and through a process whatever becomes of it.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ import pytest
 from fake_links import SWITCH, Ways, with_ways
 from fake_nvml import FakeCard, FakeNvml, installed
 
+from gpu_studio.hardware.doctor.reporting import take_survey
 from gpu_studio.hardware.doctor.survey import survey
-from gpu_studio.hardware.doctor.surveying import take_survey
 from gpu_studio.hardware.pci import PciCard
 
 NEAR = FakeCard("GPU-near", bus_id=b"00000000:2D:00.0", used=512)
@@ -23,10 +26,10 @@ CODES = sorted(value for name, value in vars(pynvml).items() if name.startswith(
 def library(cards=(NEAR, FAR), errors=None) -> FakeNvml:
     ways = Ways({(0, 1): 30}, {(0, 1): 0}, {0: [SWITCH] * 4, 1: [SWITCH] * 4})
     fake = with_ways(FakeNvml(list(cards), errors), ways)
-    fake._functions |= {
+    fake.functions |= {
         "nvmlSystemGetDriverVersion": lambda text, _size: _text(text, b"550.54"),
         "nvmlSystemGetCudaDriverVersion_v2": lambda version: _number(version, 12040),
-        "nvmlDeviceGetIndex": lambda handle, index: _number(index, fake.cards.index(fake._card(handle))),
+        "nvmlDeviceGetIndex": lambda handle, index: _number(index, fake.cards.index(fake.card(handle))),
         "nvmlDeviceGetCudaComputeCapability": lambda _handle, major, minor: _number(major, 8) or _number(minor, 9),
         "nvmlDeviceGetPersistenceMode": lambda _handle, mode: _number(mode, 1),
         "nvmlDeviceGetComputeMode": lambda _handle, mode: _number(mode, 3),

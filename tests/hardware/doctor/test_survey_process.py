@@ -12,7 +12,7 @@ from nvml_library import CRASH, HANG, LOST, MISMATCH, NO_PERMISSION, NvmlLibrary
 
 from gpu_studio.hardware.doctor import Finding, examine
 from gpu_studio.hardware.doctor.facts import Facts, Survey
-from gpu_studio.hardware.doctor.surveying import take_survey
+from gpu_studio.hardware.doctor.reporting import take_survey
 
 pytestmark = [
     pytest.mark.processes,

@@ -8,7 +8,7 @@ import os
 import pytest
 from pci_folders import listed_device
 
-from gpu_studio.hardware.doctor.system import container, device_nodes, is_wsl, module_version, room, system
+from gpu_studio.hardware.doctor.system import container, device_nodes, disk_space, is_wsl, module_version, system
 
 DRIVER = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.15  Release Build\nGCC version: gcc 12\n"
 
@@ -78,12 +78,12 @@ def test_that_the_variables_and_the_cards_on_the_bus_are_told(tmp_path):
 
     assert found.listed == ("0000:2d:00.0",)
     assert (found.variables.visible, found.variables.order, found.container_cards) == ("1", None, "void")
-    assert found.room is not None
-    assert found.room.free_mib > 0
+    assert found.disk_space is not None
+    assert found.disk_space.free_mib > 0
 
 
 def test_that_the_room_is_that_of_the_nearest_folder_there(tmp_path):
-    found = room(tmp_path / "not" / "yet")
+    found = disk_space(tmp_path / "not" / "yet")
 
     assert found.folder == str(tmp_path / "not" / "yet")
     assert 0 < found.free_mib <= found.total_mib
@@ -91,11 +91,11 @@ def test_that_the_room_is_that_of_the_nearest_folder_there(tmp_path):
 
 
 def test_that_a_file_in_the_place_of_the_folder_is_told(tmp_path):
-    assert room(put(tmp_path, "runs")).why_unusable.endswith("runs is no folder")
+    assert disk_space(put(tmp_path, "runs")).why_unusable.endswith("runs is no folder")
 
 
 def test_that_this_machine_can_be_read():
     found = system()
 
     assert found.user
-    assert found.room is None
+    assert found.disk_space is None

@@ -61,9 +61,9 @@ def test_that_an_axis_of_steps_ends_where_the_training_does(high):
         (log_axis(0.05, 2.3), ["0.05", "0.1", "0.2", "0.5", "1", "2", "5"]),
         (log_axis(1e-6, 1e3), ["1e-6", "1e-4", "1e-2", "1", "1e2"]),
         (log_axis(1e-4, 9e3), ["0.0001", "0.001", "0.01", "0.1", "1", "10", "100", "1,000", "10,000"]),
-        (bytes_axis(2.0**30), ["0 B", "256.0 MiB", "512.0 MiB", "768.0 MiB", "1.0 GiB"]),
+        (bytes_axis(2.0**30), ["0 B", "256 MiB", "512 MiB", "768 MiB", "1 GiB"]),
         (seconds_axis(62.0), ["0 s", "15 s", "30 s", "45 s", "1 min"]),
-        (seconds_axis(7000.0), ["0 s", "30 min", "1 h", "1.5 h"]),
+        (seconds_axis(7000.0), ["0 s", "30 min", "1 h", "1 h 30 min"]),
         (steps_axis(0.0, 6000.0), ["0", "2,000", "4,000", "6,000"]),
     ],
 )
@@ -75,3 +75,9 @@ def test_that_places_on_a_logarithmic_axis_are_logarithms():
     axis = log_axis(0.01, 100.0)
     assert axis.place(1.0) == pytest.approx(0.5)
     assert math.isclose(axis.place(0.01), 0.0, abs_tol=1e-9)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 10**6))
+def test_that_an_axis_of_steps_is_marked_at_whole_steps_only(low: int, span: int) -> None:
+    ticks = steps_axis(low, low + span).ticks
+    assert all(value == int(value) and text == f"{int(value):,}" for value, text in ticks)

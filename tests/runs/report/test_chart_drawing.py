@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_studio.runs.results.report.axes import log_axis, number_axis, steps_axis
-from gpu_studio.runs.results.report.chart import COLOURS, DASHES, Chart, Level, Line, draw
-from gpu_studio.runs.results.report.standing import stacked
-from gpu_studio.ui.theme.tokens import DASHES as WINDOW_DASHES
-from gpu_studio.ui.theme.tokens import LIGHT
+from gpu_studio.runs.results.report.chart import COLOURS, DASHES, Chart, ChartLine, Level, draw
+from gpu_studio.runs.results.report.writing import stacked
+from gpu_studio.ui.kit.theme.tokens import DASHES as WINDOW_DASHES
+from gpu_studio.ui.kit.theme.tokens import LIGHT
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def line(y, name="training", place=0):
     values = np.array(y, dtype=np.float64)
-    return Line(name, np.arange(len(values), dtype=np.float64), values, place)
+    return ChartLine(name, np.arange(len(values), dtype=np.float64), values, place)
 
 
 def chart(*lines, y=None, **more):

@@ -8,10 +8,10 @@ import pytest
 from made_runs import Script, make_run
 from reported_runs import EIGHT
 
-from gpu_studio.hardware.samples import Fast, FastFigures
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.samples import Fast, FastFigures
 from gpu_studio.runs.lineage import read_history
-from gpu_studio.runs.results.report.recorded import card_curves, memory_curves
+from gpu_studio.runs.results.report.run_charts import card_curves, memory_curves
 
 CARD = EIGHT[0].card
 NOW = 1.7e9

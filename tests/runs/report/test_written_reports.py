@@ -11,16 +11,16 @@ from made_runs import Script, make_run, tell
 from read_page import Page
 from reported_runs import reported_run, tell_communication, tell_placement
 
-from gpu_studio.resource_files import resource
-from gpu_studio.runs import events
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.common.figures import size, spent
+from gpu_studio.common.resource_files import resource
+from gpu_studio.contract import events
+from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs.labels import Labels, write_labels
 from gpu_studio.runs.results.evaluations import Evaluation, keep
 from gpu_studio.runs.results.report.writing import curves_svg, report, write_report
 from gpu_studio.runs.results.run_figures import figures_of
-from gpu_studio.runs.wording import spent
-from gpu_studio.ui.theme.palette import contrast, mix
-from gpu_studio.ui.theme.tokens import DARK, LIGHT
+from gpu_studio.ui.kit.theme.palette import contrast, mix
+from gpu_studio.ui.kit.theme.tokens import DARK, LIGHT
 
 EVIL = '<script>alert(1)</script> "quoted" & <b>'
 MIB = 1024 * 1024
@@ -55,14 +55,14 @@ def test_that_a_report_tells_all_that_is_known(tmp_path):
         "Completed after",
         "8 of 8 epochs trained",
         run.id,
-        "600.0 MiB",
+        "600 MiB",
         "NVIDIA H100 80GB HBM3",
     ):
         assert told in words
-    assert f"{found.peaks['GPU:3'] / MIB:.1f} MiB" in words
+    assert size(found.peaks["GPU:3"]) in words
     assert "0.9620" in words  # of the test
     assert re.search(r"power cap \d", words)
-    assert "limit 1.0 GiB" in words
+    assert "limit 1 GiB" in words
     assert page.texts["h2"] == [
         "Loss", "Metrics", "Memory", "Cards", "Where the time went", "Warnings", "Checkpoints", "Environment", "Plan",
     ]  # fmt: skip
@@ -98,7 +98,7 @@ def test_that_what_a_person_wrote_and_evaluated_is_told(tmp_path):
     is_sound(page)
     assert f"first line\n{EVIL}" in page.texts["p"]
     assert "paper, <b>" in page.words
-    assert "test: loss 0.2500, top k –" in page.texts["td"]
+    assert "test: loss 0.2500, top k not a number" in page.texts["td"]
 
 
 def test_that_a_failure_says_what_to_do_with_the_details_folded(tmp_path):
@@ -153,7 +153,7 @@ def test_that_a_placement_says_whether_it_was_kept(tmp_path, elsewhere, told):
     is_sound(page)
     assert told in page.words
     assert "GPU:0 70 %" in page.words  # at work in the step that was looked at
-    assert "4.0 KiB" in page.words
+    assert "4 KiB" in page.words
 
 
 def test_that_several_runs_are_laid_over_each_other(tmp_path):

@@ -1,4 +1,4 @@
-"""Askers for tests of answers."""
+"""Fixtures for tests of answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu_studio.runs.launch import TRAINER_VARIABLE
 
 @pytest.fixture(scope="module")
 def warm_asker() -> Iterator[None]:
-    """Questions go to processes that have TensorFlow already."""
+    """Send questions to processes that have imported TensorFlow already."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(TRAINER_VARIABLE, shlex.join(warm_python.command("gpu_studio.trainer")))
         yield

@@ -13,7 +13,7 @@ import pytest
 from gpu_studio.hardware.tensorflow_view import tensorflow_view
 from gpu_studio.runs.launch import trainer_environment
 from gpu_studio.runs.questions.ask import ask, ask_command
-from gpu_studio.trainer.answers.devices import Look, address_in
+from gpu_studio.trainer.answers.devices import DeviceListing, address_in
 
 PATIENCE_S = 120
 
@@ -59,7 +59,7 @@ def local_devices():
 
 
 def test_that_an_address_goes_to_the_physical_device_whatever_the_logical_one_is_called():
-    look = Look(Config(), local_devices)
+    look = DeviceListing(Config(), local_devices)
 
     assert look.physical == [
         {"name": "CPU:0", "card": "", "capability": None, "bus_id": ""},
@@ -74,7 +74,7 @@ def test_that_a_card_that_is_full_leaves_its_words_and_the_other_facts():
     def full():
         raise RuntimeError("CUDA_ERROR_OUT_OF_MEMORY")
 
-    look = Look(Config(), full)
+    look = DeviceListing(Config(), full)
 
     assert look.errors == ["RuntimeError: CUDA_ERROR_OUT_OF_MEMORY"]
     assert [device["name"] for device in look.physical] == ["CPU:0", "GPU:0", "GPU:1"]

@@ -11,7 +11,7 @@ from keras_prediction import predicted
 from training_runs import Finished, small_plan, trained
 
 from gpu_studio.cli import main
-from gpu_studio.runs import events
+from gpu_studio.contract import events
 from gpu_studio.runs.results.evaluations import evaluations
 from gpu_studio.trainer.data import load_data
 
@@ -66,3 +66,21 @@ def test_that_the_saved_model_is_a_plain_one_that_predicts_what_the_weights_do(r
     assert layers == ["InputLayer", "Flatten", "Dense", "Dense", "Dense"]
     assert command(run, "save-model", run.directory.id, file) == 2
     assert "there already" in capsys.readouterr().err
+
+
+def test_that_data_other_than_those_of_the_training_are_warned_of(tmp_path, capsys) -> None:
+    file, numbers = tmp_path / "mine.npz", np.random.default_rng(1)
+    arrays = {"x": numbers.normal(size=(64, 4)).astype(np.float32), "y": np.arange(64) % 3}
+    np.savez(file, **arrays)
+    data = f'data={{ file = "{file}", validation_fraction = 0.25 }}'
+    run = trained(small_plan(data, "training.epochs=1", "training.batch_size=16"), tmp_path / "runs")
+    assert command(run, "evaluate", run.directory.id, "--json") == 0
+    same = capsys.readouterr()
+    assert (json.loads(same.out)["warning"], "warning" in same.err) == ("", False)
+    np.savez(file, **arrays | {"x": arrays["x"] + 1})
+    assert command(run, "evaluate", run.directory.id, "--json") == 0
+    other = capsys.readouterr()
+    [checkpoint] = evaluations(run.directory)
+    warning = json.loads(other.out)["warning"]
+    assert warning.startswith(f"The data are not those that {checkpoint} was trained with")
+    assert f"warning: {warning}" in other.err

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gpu_studio.runs.checkpoints import WEIGHTS_FILE
+from gpu_studio.contract.checkpoints import WEIGHTS_FILE
 from gpu_studio.trainer.answers.checkpoint import in_words, load_weights
 from gpu_studio.trainer.answers.checkpoint_evaluation import _split
 from gpu_studio.trainer.answers.checkpoint_file import write

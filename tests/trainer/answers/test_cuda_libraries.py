@@ -8,8 +8,7 @@ import sysconfig
 
 import pytest
 
-from gpu_studio.trainer.answers.cuda_libraries import libraries
-from gpu_studio.trainer.answers.cuda_sonames import sonames
+from gpu_studio.trainer.answers.devices import libraries, sonames
 
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler to build a library with")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from model_answers import IMAGES, ROWS, TOKENS, answers
 
-from gpu_studio.plan import Model, Named, Plan, Training
-from gpu_studio.runs.consent import allow_file
+from gpu_studio.contract.consent import allow_file
+from gpu_studio.plan import ModelSettings, Named, Plan, Training
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_asker")]
 
-TWO_LAYERS = Model(name="mlp", options={"hidden": [16]})
+TWO_LAYERS = ModelSettings(name="mlp", options={"hidden": [16]})
 
 
-def plan(model: Model = TWO_LAYERS, **training) -> Plan:
+def plan(model: ModelSettings = TWO_LAYERS, **training) -> Plan:
     return Plan(model=model, training=Training(**training))
 
 
@@ -24,19 +24,19 @@ ASKED = {
     "adafactor": (plan(optimizer="adafactor"), ROWS),
     "averaged": (plan(options={"use_ema": True, "ema_overwrite_frequency": 10}), ROWS),
     "mixed": (plan(mixed_precision=True), ROWS),
-    "dropout": (plan(Model(name="mlp", options={"hidden": [16], "dropout": 0.5})), ROWS),
-    "cnn": (plan(Model(name="cnn")), IMAGES),
-    "resnet20": (plan(Model(name="resnet20")), IMAGES),
-    "transformer": (plan(Model(name="transformer")), TOKENS),
-    "nested": (plan(Model(file="nested.keras")), ROWS),
-    "scaled again": (plan(Model(file="scaling.keras")), {**ROWS, "lowest": 0.0, "highest": 1.0}),
-    "scaled once": (plan(Model(file="scaling.keras")), {**ROWS, "lowest": 0.0, "highest": 255.0}),
-    "misfit": (plan(Model(file="nested.keras")), IMAGES),
-    "no images": (plan(Model(name="cnn")), ROWS),
-    "python": (plan(Model(python="models.py:build")), ROWS),
-    "broken": (plan(Model(python="broken.py:build")), ROWS),
-    "too large": (plan(Model(name="mlp", options={"hidden": [3_000_000, 3_000_000]})), ROWS),
-    "impossible": (plan(Model(name="mlp", options={"hidden": [-3]})), ROWS),
+    "dropout": (plan(ModelSettings(name="mlp", options={"hidden": [16], "dropout": 0.5})), ROWS),
+    "cnn": (plan(ModelSettings(name="cnn")), IMAGES),
+    "resnet20": (plan(ModelSettings(name="resnet20")), IMAGES),
+    "transformer": (plan(ModelSettings(name="transformer")), TOKENS),
+    "nested": (plan(ModelSettings(file="nested.keras")), ROWS),
+    "scaled again": (plan(ModelSettings(file="scaling.keras")), {**ROWS, "lowest": 0.0, "highest": 1.0}),
+    "scaled once": (plan(ModelSettings(file="scaling.keras")), {**ROWS, "lowest": 0.0, "highest": 255.0}),
+    "misfit": (plan(ModelSettings(file="nested.keras")), IMAGES),
+    "no images": (plan(ModelSettings(name="cnn")), ROWS),
+    "python": (plan(ModelSettings(python="models.py:build")), ROWS),
+    "broken": (plan(ModelSettings(python="broken.py:build")), ROWS),
+    "too large": (plan(ModelSettings(name="mlp", options={"hidden": [3_000_000, 3_000_000]})), ROWS),
+    "impossible": (plan(ModelSettings(name="mlp", options={"hidden": [-3]})), ROWS),
     "unknown optimizer": (plan(optimizer="adamm"), ROWS),
     "unknown loss": (plan(loss=Named("mean_square")), ROWS),
 }

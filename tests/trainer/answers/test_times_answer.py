@@ -8,16 +8,16 @@ import pytest
 
 from gpu_studio.placement.correction import held_in
 from gpu_studio.placement.estimate import links_in, times_in
-from gpu_studio.plan import Carve, Data, Devices, Machine, Model, Plan, Training, logical_devices
+from gpu_studio.plan import Carve, Data, DeviceSettings, Machine, ModelSettings, Plan, Training, logical_devices
 from gpu_studio.runs.questions import answer_cache, ask
 from gpu_studio.runs.questions.times_question import times_question
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.usefixtures("warm_asker")]
 
 PLAN = Plan(
-    model=Model(name="mlp", options={"hidden": [256]}),
+    model=ModelSettings(name="mlp", options={"hidden": [256]}),
     data=Data(name="digits"),
-    devices=Devices(carve=(Carve("CPU:0", (0, 0)),)),
+    devices=DeviceSettings(carve=(Carve("CPU:0", (0, 0)),)),
     training=Training(batch_size=32),
 )
 DEVICES = logical_devices(PLAN, Machine(cpu_cores=2))

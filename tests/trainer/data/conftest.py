@@ -1,4 +1,4 @@
-"""What the tests of data share."""
+"""Fixtures for tests of data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def cached():
-    """Puts a file into Keras' cache and gives its path."""
+    """Put a file into Keras' cache and return its path."""
 
     def put(place: str, content: bytes) -> Path:
         path = Path(os.environ["KERAS_HOME"], "datasets", place)

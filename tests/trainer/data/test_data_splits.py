@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gpu_studio.plan import Data
 from gpu_studio.trainer.data.splits import cut, held_out, split_indices
-from gpu_studio.trainer.data.values import Source, Split
+from gpu_studio.trainer.data.values import LoadedData, Split
 from gpu_studio.trainer.errors import DataError
 
 fractions = st.floats(0, 0.9)
@@ -59,27 +59,27 @@ def test_that_the_fractions_are_of_what_is_left():
 
 
 def test_that_samples_and_targets_stay_together():
-    for part in cut(Source(numbered(100)), Data(test_fraction=0.2, validation_fraction=0.2), 3):
+    for part in cut(LoadedData(numbered(100)), Data(test_fraction=0.2, validation_fraction=0.2), 3):
         np.testing.assert_array_equal(part.seen(slice(None))[:, 0].astype(np.int32), part.wanted(slice(None)))
 
 
 def test_that_a_test_split_of_the_data_is_kept_and_none_is_cut():
     brought = numbered(5)
-    training, validation, test = cut(Source(numbered(50), test=brought), Data(test_fraction=0.5), 0)
+    training, validation, test = cut(LoadedData(numbered(50), test=brought), Data(test_fraction=0.5), 0)
     assert test is brought
     assert len(training) + len(validation) == 50
 
 
 def test_that_splits_share_the_arrays_of_their_source():
     whole = numbered(100)
-    for part in cut(Source(whole), Data(test_fraction=0.2, validation_fraction=0.2), 3):
+    for part in cut(LoadedData(whole), Data(test_fraction=0.2, validation_fraction=0.2), 3):
         assert part.x is whole.x
         assert part.y is whole.y
 
 
 def test_that_samples_are_not_copied_where_nothing_is_cut_off():
     whole = numbered(10)
-    training, validation, test = cut(Source(whole), Data(test_fraction=0, validation_fraction=0), 0)
+    training, validation, test = cut(LoadedData(whole), Data(test_fraction=0, validation_fraction=0), 0)
     assert training is whole
     assert validation is None
     assert test is None

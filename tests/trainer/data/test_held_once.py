@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpu_studio.plan import Data
-from gpu_studio.trainer.data import npz, npz_members
+from gpu_studio.trainer.data import npz
 from gpu_studio.trainer.data.npz import read_npz
-from gpu_studio.trainer.data.room import check_room
 from gpu_studio.trainer.data.splits import cut
+from gpu_studio.trainer.data.values import check_memory
 from gpu_studio.trainer.errors import DataError
 
 EVERY = slice(None)
@@ -28,7 +28,7 @@ NUMBERS = np.arange(24.0).reshape(12, 2)
 @pytest.fixture
 def mapping(monkeypatch):
     """Arrays of any size are mapped."""
-    monkeypatch.setattr(npz_members, "MAPPED_BYTES", 1)
+    monkeypatch.setattr(npz, "MAPPED_BYTES", 1)
 
 
 def stored(path: Path, **arrays: np.ndarray) -> Path:
@@ -101,16 +101,16 @@ def test_that_a_file_that_another_takes_the_place_of_is_read_on(tmp_path, mappin
 def test_that_arrays_that_do_not_fit_into_memory_are_refused_before_they_are_read(tmp_path, monkeypatch):
     np.savez_compressed(tmp_path / "own.npz", x=IMAGES, y=IDS)
     monkeypatch.setattr(npz, "free_bytes", lambda: IMAGES.nbytes)
-    monkeypatch.setattr(npz_members.Member, "read", lambda _: pytest.fail("it was read"))
-    with pytest.raises(DataError, match=r"The arrays in own\.npz take 0\.0 GiB, but 0\.0 GiB") as refused:
+    monkeypatch.setattr(npz.Member, "read", lambda _: pytest.fail("it was read"))
+    with pytest.raises(DataError, match=r"The arrays in own\.npz take 2\.6 KiB, but 2\.5 KiB") as refused:
         read_npz(tmp_path / "own.npz")
     assert "numpy.savez instead" in refused.value.suggestions[0]
 
 
 def test_that_what_does_not_fit_is_told_with_both_figures():
-    check_room("The arrays", 3 << 30, 3 << 30, ())
-    with pytest.raises(DataError, match=r"^The arrays take 3\.0 GiB, but 2\.5 GiB of memory are free\.$"):
-        check_room("The arrays", 3 << 30, 5 << 29, ())
+    check_memory("The arrays", 3 << 30, 3 << 30, ())
+    with pytest.raises(DataError, match=r"^The arrays take 3 GiB, but 2\.5 GiB of memory are free\.$"):
+        check_memory("The arrays", 3 << 30, 5 << 29, ())
 
 
 def test_that_arrays_in_a_file_need_no_memory(tmp_path, monkeypatch, mapping):

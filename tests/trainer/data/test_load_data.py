@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gpu_studio.plan.catalogue import DATA
 from gpu_studio.plan.values import Data
 from gpu_studio.trainer.data import load_data
-from gpu_studio.trainer.data.digits import digits
+from gpu_studio.trainer.data.built_in import digits
 from gpu_studio.trainer.errors import DataError
 
 NOWHERE = Path("/nonexistent")

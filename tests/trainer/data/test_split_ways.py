@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from gpu_studio.plan import Data
 from gpu_studio.plan.splitting import SPLITS
-from gpu_studio.trainer.data.missing_classes import missing_classes
-from gpu_studio.trainer.data.split_ways import WAYS, shares
-from gpu_studio.trainer.data.splits import cut, held_out, split_indices
-from gpu_studio.trainer.data.values import Source, Split
+from gpu_studio.trainer.data.splits import WAYS, cut, held_out, missing_classes, shares, split_indices
+from gpu_studio.trainer.data.values import LoadedData, Split
 from gpu_studio.trainer.errors import DataError
 
 fractions = st.sampled_from([0.0, 0.1, 0.25, 0.5])
@@ -131,7 +129,7 @@ def test_that_classes_with_too_few_samples_for_every_split_are_refused_with_that
 
 
 def test_that_numbers_to_learn_have_no_classes_to_go_by():
-    values = Source(Split(np.zeros((9, 1), np.float32), np.linspace(0, 1, 9).reshape(9, 1)))
+    values = LoadedData(Split(np.zeros((9, 1), np.float32), np.linspace(0, 1, 9).reshape(9, 1)))
     with pytest.raises(DataError, match="the targets are numbers"):
         cut(values, Data(split="stratified"), 0)
 
@@ -139,7 +137,7 @@ def test_that_numbers_to_learn_have_no_classes_to_go_by():
 def test_that_splits_of_their_own_stay_as_they_are_whatever_the_way():
     own = [Split(np.zeros((size, 1), np.float32), np.arange(size)) for size in (30, 4, 5)]
     for way in SPLITS:
-        source = Source(own[0], own[1], own[2], np.arange(30))
+        source = LoadedData(own[0], own[1], own[2], np.arange(30))
         assert cut(source, Data(split=way), 0) == tuple(own)
 
 

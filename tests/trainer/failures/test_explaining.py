@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from training_runs import small_plan
 
+from gpu_studio.contract.events import DeviceMemory, LogicalDevice
 from gpu_studio.plan import with_value
-from gpu_studio.runs.events import DeviceMemory, LogicalDevice
 from gpu_studio.trainer.errors import DataError
-from gpu_studio.trainer.failures import Scene, binary_size, explain
+from gpu_studio.trainer.failures import FailureContext, explain
 
 MIB = 1024 * 1024
 
@@ -40,7 +40,7 @@ ILLEGAL = (
 )
 
 
-def scene_of(*layers: str) -> Scene:
+def scene_of(*layers: str) -> FailureContext:
     """A run mirrored over two slices, far enough to be measured."""
     devices = [LogicalDevice(name=f"GPU:{index}", physical=f"GPU:{index}", limit_mib=1024) for index in (0, 1)]
     memory = [
@@ -62,7 +62,7 @@ def scene_of(*layers: str) -> Scene:
     )
     meter: Any = SimpleNamespace(read=lambda: memory)
     plan = with_value(small_plan("devices.carve=[]"), "distribution.strategy", "mirrored")
-    return Scene(plan=plan, session=session, meter=meter)
+    return FailureContext(plan=plan, session=session, meter=meter)
 
 
 def test_that_out_of_memory_names_device_size_and_three_things_to_try() -> None:
@@ -79,7 +79,7 @@ def test_that_out_of_memory_without_details_is_still_told() -> None:
 
 
 def test_that_a_model_too_large_before_its_first_step_is_not_told_to_make_its_batch_smaller() -> None:
-    failed = explain(ResourceExhaustedError(OOM), Scene(plan=small_plan()))
+    failed = explain(ResourceExhaustedError(OOM), FailureContext(plan=small_plan()))
     assert "The weights alone do not fit" in failed.suggestions[0]
     assert failed.mends == []
 
@@ -90,8 +90,8 @@ def test_that_the_allocator_s_figures_and_the_layer_by_its_operation_are_told() 
     assert (failed.kind, failed.device, failed.layer) == ("out_of_memory", "GPU:1", "dense")
     assert failed.message == (
         "Out of memory on GPU:1, in the layer dense: there was no room for another 4 MiB "
-        "(a tensor of shape [1024,1024], float). At most 1000 MiB of its 1 GiB were in use there; "
-        "40 bytes of it are the weights and the optimizer's state on GPU:1."
+        "(a tensor of shape [1024,1024], float). At most 1,000 MiB of its 1 GiB were in use there; "
+        "40 B of it are the weights and the optimizer's state on GPU:1."
     )
     assert [mend.field for mend in failed.mends] == ["training.batch_size", "training.mixed_precision"]
 
@@ -100,7 +100,7 @@ def test_that_what_a_compiled_function_asked_for_in_one_piece_is_told() -> None:
     # https://github.com/NVIDIA/DeepLearningExamples/issues/405
     text = "Out of memory while trying to allocate 68852648264 bytes.\n\t [[{{node cluster_0_1/xla_run}}]]"
     failed = explain(ResourceExhaustedError(text), scene_of("dense"))
-    assert failed.message.startswith("Out of memory on a device: there was no room for another 64.12 GiB.")
+    assert failed.message.startswith("Out of memory on a device: there was no room for another 64.1 GiB.")
 
 
 def test_that_libraries_without_room_beside_tensorflow_s_are_given_some() -> None:
@@ -177,11 +177,3 @@ def test_that_every_exception_gets_a_sentence_advice_and_its_traceback(error: Ex
     assert failed.message
     assert failed.suggestions
     assert "test_explaining" in failed.traceback
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [(0, "0 bytes"), (1023, "1023 bytes"), (1536, "1.5 KiB"), (256 << 20, "256 MiB"), (3 << 30, "3 GiB")],
-)
-def test_that_sizes_are_binary(size: int, text: str) -> None:
-    assert binary_size(size) == text

@@ -8,9 +8,10 @@ from pathlib import Path
 import made_data
 import numpy as np
 import pytest
+from built_in_models import dataset_for
 
 from gpu_studio.plan.catalogue import MODELS
-from gpu_studio.plan.values import Model
+from gpu_studio.plan.values import ModelSettings
 from gpu_studio.trainer.errors import ModelError
 
 pytestmark = pytest.mark.slow
@@ -26,7 +27,7 @@ def build(model, dataset, base=NOWHERE, seed=0):
 
 
 def built(name, dataset, seed=0, **options):
-    return build(Model(name=name, options=options), dataset, seed=seed)
+    return build(ModelSettings(name=name, options=options), dataset, seed=seed)
 
 
 def trainable(model) -> int:
@@ -72,15 +73,7 @@ def test_that_a_shortcut_of_resnet20_takes_every_second_pixel_and_adds_channels_
     np.testing.assert_array_equal(np.asarray(y), expected)
 
 
-DATASETS = {
-    "mlp": made_data.classes((5, 4)),
-    "lenet": made_data.classes((16, 16, 1)),
-    "cnn": made_data.classes((4, 4, 2)),
-    "cifar_cnn": made_data.classes((9, 7, 3)),
-    "resnet20": made_data.classes((9, 7, 3)),
-    "transformer": made_data.classes((6, 4, 1)),
-    "linear": made_data.values((3,)),
-}
+DATASETS = {name: dataset_for(entry) for name, entry in MODELS.items()}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -202,8 +195,8 @@ def test_that_the_smallest_images_that_are_let_through_do_work(name, side):
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (Model(name="vgg"), 'not name = "vgg"'),
-        (Model(), "not an empty model part"),
+        (ModelSettings(name="vgg"), 'not name = "vgg"'),
+        (ModelSettings(), "not an empty model part"),
     ],
 )
 def test_that_other_models_are_refused_with_what_there_is(model, words):

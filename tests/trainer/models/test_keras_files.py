@@ -10,7 +10,7 @@ import made_data
 import numpy as np
 import pytest
 
-from gpu_studio.plan.values import Model
+from gpu_studio.plan.values import ModelSettings
 from gpu_studio.trainer.errors import ModelError
 
 pytestmark = pytest.mark.slow
@@ -44,7 +44,7 @@ def build(model, dataset, base=Path()):
 
 
 def loaded(path: Path, dataset=DATASET):
-    return build(Model(file=path.name), dataset, path.parent)
+    return build(ModelSettings(file=path.name), dataset, path.parent)
 
 
 def test_that_a_saved_model_comes_back_with_its_weights(saved):
@@ -55,7 +55,7 @@ def test_that_a_saved_model_comes_back_with_its_weights(saved):
 
 def test_that_every_built_in_model_can_be_saved_and_loaded_without_code_of_its_own(saved):
     for name, dataset in (("resnet20", made_data.classes((9, 9, 3))), ("transformer", made_data.classes((6, 4)))):
-        model = build(Model(name=name), dataset)
+        model = build(ModelSettings(name=name), dataset)
         again = loaded(saved(model), dataset)
         np.testing.assert_allclose(np.asarray(again(dataset.train.x)), np.asarray(model(dataset.train.x)), rtol=1e-6)
 

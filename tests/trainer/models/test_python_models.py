@@ -1,4 +1,4 @@
-"""Models that a function of the user's own returns: any that Keras has, held against the data."""
+"""Models from a user's function: all kinds that Keras has, checked against the data."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from written_code import SCALE, Written
 
-from gpu_studio.plan.values import Data, Model, Plan
-from gpu_studio.runs.consent import digest
+from gpu_studio.contract.consent import digest
+from gpu_studio.plan.values import Data, ModelSettings, Plan
 from gpu_studio.trainer.errors import ModelError, UserCodeError
 
 pytestmark = pytest.mark.slow
@@ -103,7 +103,7 @@ def file(written: Written) -> Path:
 def build(path: Path, function: str, seed: int = 0, **options: object) -> Any:
     from gpu_studio.trainer.models import build_model  # not above: it starts TensorFlow, also where nothing is tested
 
-    return build_model(Model(python=f"{path}:{function}", options=options), DATASET, Path(), seed)
+    return build_model(ModelSettings(python=f"{path}:{function}", options=options), DATASET, Path(), seed)
 
 
 @pytest.mark.parametrize("function", ["functional", "sequential", "subclassed"])
@@ -188,7 +188,7 @@ def test_that_steps_of_a_model_within_a_model_are_no_matter_as_in_keras(file: Pa
     ("function", "words"), [("sequential", "Adam and mse"), ("compiled", "SGD and MeanAbsoluteError"), ("shares", "")]
 )
 def test_that_it_is_known_by_what_a_model_was_compiled(file: Path, function: str, words: str) -> None:
-    from gpu_studio.trainer.models.own_training import compiled_with
+    from gpu_studio.trainer.models.own_models import compiled_with
 
     assert compiled_with(build(file, function)) == words
 

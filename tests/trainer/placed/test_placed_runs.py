@@ -1,4 +1,4 @@
-"""Placed runs of the real trainer: told, stopped and resumed as every other, and refused in a sentence."""
+"""Placed runs of the real trainer: reported, stopped, resumed and refused like all others."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from training_runs import Finished, running, small_plan, trained
 
+from gpu_studio.contract import events
+from gpu_studio.contract.failure_mends import offered
 from gpu_studio.plan import with_value
-from gpu_studio.runs import events
-from gpu_studio.runs.failures.failure_mends import offered
 from gpu_studio.runs.reading.placements import judged
 from gpu_studio.runs.resume import choose
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from placed_jobs import Job, answers, spread
 
+from gpu_studio.contract.events import Placement
 from gpu_studio.placement.stage_memory import at_once
-from gpu_studio.runs.events import Placement
 from gpu_studio.runs.reading.placements import judged
 from gpu_studio.trainer.cores import cores
 
@@ -38,7 +38,11 @@ MADE = {
     "recurrent": ["rows", "lstm", "both", "outputs"],
     "dropping": ["first", "dropped", "noise", "second", "outputs"],
 }
-BUILT_IN = {"cnn": ("conv", "pool", "flatten", "dense", "outputs"), "transformer": ()}
+BUILT_IN = {
+    "cnn": ["conv", "pool", "flatten", "dense", "outputs"],
+    # Enough of its layers to have the rest follow on all four devices.
+    "transformer": ["rows", "block1_attention_add", "block1_feed_forward", "norm"],
+}
 SPLIT = {
     "conv1": ["CPU:0", "CPU:1"],
     "turned1": ["CPU:1", "CPU:2"],
@@ -48,12 +52,11 @@ SPLIT = {
     "gate": ["CPU:0", "CPU:1", "CPU:2", "CPU:3"],
     "outputs": ["CPU:3", "CPU:2"],
 }
-# Enough of its layers to have the rest follow on all four devices.
-FIRST_OF_EACH = {"transformer": ["rows", "block1_attention_add", "block2_attention_norm", "norm"]}
+OPTIONS = {"cnn": "{}", "transformer": "{ depth = 1 }"}
 
 
 def built_in(name: str, **more: Any) -> Job:
-    return {"settings": [f"model.name={name}", IMAGES], **more}
+    return {"settings": [f"model.name={name}", f"model.options={OPTIONS[name]}", IMAGES], **more}
 
 
 def jobs() -> dict[str, Job]:
@@ -77,16 +80,18 @@ def jobs() -> dict[str, Job]:
     made["loaded"] = {"settings": loaded}
     made["loaded, 3"] = {"settings": loaded, "layers": spread(MADE["branched"]), "micro_batches": 3}
     for name, paths in BUILT_IN.items():
-        places = spread(list(paths or FIRST_OF_EACH[name]))
         made[name] = built_in(name, steps=1)
-        made[f"{name}, 1"] = built_in(name, steps=1, layers=places)
-    made["cnn, 3"] = built_in("cnn", steps=1, layers=spread(list(BUILT_IN["cnn"])), micro_batches=3)
+        made[f"{name}, 1"] = built_in(name, steps=1, layers=spread(paths))
+    made["cnn, 3"] = built_in("cnn", steps=1, layers=spread(BUILT_IN["cnn"]), micro_batches=3)
     for optimizer, settings in (("", ()), (" sgd", SGD)):
         made[f"splittable{optimizer}"] = {"model": "splittable", "settings": settings}
         for parts in (3,) if optimizer else (1, 3):
             split = {"layers": SPLIT, "micro_batches": parts}
             made[f"splittable{optimizer}, {parts}"] = {"model": "splittable", "settings": settings, **split}
-    return made | resumed() | recomputed() | held_back() | noted() | refused()
+    unevaluated = resumed() | recomputed() | held_back() | noted()
+    return (
+        made | {name: {**job, "evaluate": False} for name, job in unevaluated.items()} | many_recomputed() | refused()
+    )
 
 
 def resumed() -> dict[str, Job]:
@@ -109,8 +114,12 @@ def recomputed() -> dict[str, Job]:
     }
     made: dict[str, Job] = {"dropping, 3": placed["dropping"]}
     made |= {f"{name}, recomputed": {**job, "recompute": True} for name, job in placed.items()}
-    made["nested, 8"] = {**placed["nested"], "recompute": True, "micro_batches": 8}
     return made | {"wide, kept": stages, "wide, recomputed": {**stages, "recompute": True}}
+
+
+def many_recomputed() -> dict[str, Job]:
+    """More micro-batches than are under way at once."""
+    return {"nested, 6": {"model": "nested", "layers": spread(MADE["nested"]), "micro_batches": 6, "recompute": True}}
 
 
 HEAVY = 3 * 256 * 256 * 4

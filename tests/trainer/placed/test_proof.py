@@ -1,4 +1,4 @@
-"""From the operations that were executed to what is told of them, part by part."""
+"""From the executed operations to the report about them, part by part."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ pytestmark = pytest.mark.slow
 
 
 def told(*found: tuple[int, str, str, str, int]) -> list[tuple[str, ...]]:
-    from gpu_studio.trainer.placed.assignment import Seat
+    from gpu_studio.trainer.placed.assignment import LayerAssignment
     from gpu_studio.trainer.placed.marks import Mark
     from gpu_studio.trainer.placed.proof import parts_of, rows_of
 
     seats = {
-        0: Seat(0, "split", None, ("CPU:0", "CPU:1"), "CPU:2"),
-        1: Seat(1, "whole", None, ("CPU:3",), "CPU:3", by_plan=False),
+        0: LayerAssignment(0, "split", None, ("CPU:0", "CPU:1"), "CPU:2"),
+        1: LayerAssignment(1, "whole", None, ("CPU:3",), "CPU:3", by_plan=False),
     }
     counts = Counter({(Mark(seat, part, way), device): count for seat, way, part, device, count in found})
     rows = list(parts_of(counts, seats))
@@ -49,11 +49,11 @@ def test_that_operations_of_no_layer_of_the_model_are_left_out() -> None:
 
 
 def test_that_of_very_many_mismatches_only_some_are_warned_of_and_the_others_counted() -> None:
-    from gpu_studio.trainer.placed.assignment import Seat
+    from gpu_studio.trainer.placed.assignment import LayerAssignment
     from gpu_studio.trainer.placed.marks import Mark
     from gpu_studio.trainer.placed.proof import MOST_WARNINGS, warnings_of
 
-    seats = {number: Seat(number, f"layer_{number:02}", None, ("CPU:1",), "CPU:1") for number in range(30)}
+    seats = {number: LayerAssignment(number, f"layer_{number:02}", None, ("CPU:1",), "CPU:1") for number in range(30)}
     counts = Counter({(Mark(number, "0", "forward"), "CPU:0"): 2 for number in seats})
     said = [warning.message for warning in warnings_of(counts, seats)]
     assert said[0] == "2 operations of the forward of layer_00 were executed on CPU:0, and not on CPU:1."

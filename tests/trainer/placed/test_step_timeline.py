@@ -1,4 +1,4 @@
-"""From what a profiler saw of one step to the timeline that is told."""
+"""From a profile of one step to the reported timeline."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_studio.runs.events import Stage
+from gpu_studio.contract.events import Stage
 
 pytestmark = pytest.mark.slow
 

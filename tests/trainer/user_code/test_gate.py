@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from written_code import Written
 
-from gpu_studio.plan import Data, Model, Plan
-from gpu_studio.runs import consent
+from gpu_studio.contract import consent
+from gpu_studio.plan import Data, ModelSettings, Plan
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code import codes_of, give
 
@@ -55,7 +55,7 @@ def test_that_a_link_from_an_allowed_folder_lets_nothing_in(written: Written, tm
 
 def test_that_the_bytes_that_were_allowed_run_although_the_file_changes_meanwhile(written: Written) -> None:
     path = written("def build(): return 1\n")
-    plan = Plan(model=Model(python=f"{path}:build"), data=Data(python=f"{path}:build"))
+    plan = Plan(model=ModelSettings(python=f"{path}:build"), data=Data(python=f"{path}:build"))
     told = codes_of(plan, Path())
     path.write_text(MARKER)
     _, made = give("model", f"{path}:build", {}, {}, Path())
@@ -75,14 +75,14 @@ def test_that_a_link_that_is_led_elsewhere_meanwhile_changes_nothing(written: Wr
     assert give("model", f"{link}:build", {}, {}, Path())[1] == 1
     link.unlink()
     link.symlink_to(other)
-    plan = Plan(model=Model(python=f"{link}:build"), data=Data(name="digits"))
+    plan = Plan(model=ModelSettings(python=f"{link}:build"), data=Data(name="digits"))
     assert [code.file for code in codes_of(plan, Path())] == [str(own)]
 
 
 def test_that_no_file_of_a_plan_runs_where_one_of_them_may_not(written: Written) -> None:
     path, other = written(MARKER), written("def load(): ...\n", "other.py", allowed=False)
     with pytest.raises(UserCodeError, match=r"other\.py has not been allowed"):
-        codes_of(Plan(model=Model(python=f"{path}:build"), data=Data(python=f"{other}:load")), Path())
+        codes_of(Plan(model=ModelSettings(python=f"{path}:build"), data=Data(python=f"{other}:load")), Path())
     assert not path.with_name("ran").exists()
 
 

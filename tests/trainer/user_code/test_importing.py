@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from written_code import Written
 
-from gpu_studio.plan import Data, Model, Plan
-from gpu_studio.runs import consent
+from gpu_studio.contract import consent
+from gpu_studio.plan import Data, ModelSettings, Plan
 from gpu_studio.trainer.errors import UserCodeError
 from gpu_studio.trainer.user_code import codes_imported_by_name, codes_of, digest_of_part, give
 from gpu_studio.trainer.user_code.own_folders import OwnFolders
@@ -29,7 +29,7 @@ def made(path: Path) -> object:
 
 
 def plan_of(path: Path) -> Plan:
-    return Plan(model=Model(python=f"{path}:build"), data=Data(name="digits"))
+    return Plan(model=ModelSettings(python=f"{path}:build"), data=Data(name="digits"))
 
 
 def test_that_a_module_beside_an_allowed_file_runs_once_it_is_allowed_too(written: Written) -> None:

@@ -1,4 +1,4 @@
-"""What stopped a user's code, told with the file, the line and what to do."""
+"""What stopped a user's code, explained with the file, the line and what to do."""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""What runs came to, as one file of HTML that opens alone, and as curves in SVG. Nothing here knows a window."""
+"""Reports on runs as one self-contained HTML file, and their curves as SVG.
+
+Independent of the window.
+"""

@@ -1,22 +1,22 @@
-"""Axes of a chart: a range that is round, and the values at which it is written what they are."""
+"""Axes of a chart: a round range, and labelled values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gpu_studio.runs.round_numbers import (
+from gpu_studio.common.figures import alike, grouped, size
+from gpu_studio.runs.ticks import (
     binary_step,
+    count_ticks,
     digits_of,
-    multiples,
     outward,
     round_step,
-    time_step,
+    time_ticks,
     with_height,
 )
-from gpu_studio.runs.wording import alike, size
 
 COUNT: Final = 5
 """About so many values are written at an axis."""
@@ -25,7 +25,7 @@ _MOST_LOG: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From `low` to `high`, with what is written at some values. On a `log` axis all are above 0."""
+    """From `low` to `high`, with labels at some values. On a `log` axis all are above 0."""
 
     low: float
     high: float
@@ -46,7 +46,7 @@ def number_axis(low: float, high: float, unit: str = "") -> Axis:
     step = round_step(high - low, COUNT)
     first, last = outward(low, high, step)
     digits = digits_of(step)
-    ticks = ((place * step, f"{place * step:,.{digits}f}{unit}") for place in range(first, last + 1))
+    ticks = ((place * step, grouped(place * step, digits) + unit) for place in range(first, last + 1))
     return Axis(first * step, last * step, tuple(ticks))
 
 
@@ -63,37 +63,24 @@ def log_axis(low: float, high: float) -> Axis:
 
 
 def bytes_axis(high: float) -> Axis:
-    """Memory from nothing on, in powers of two."""
+    """Memory from zero on, in powers of two."""
     step = binary_step(high, COUNT)
     count = math.ceil(max(high, step) / step)
     return Axis(0.0, count * step, tuple((place * step, size(place * step)) for place in range(count + 1)))
 
 
 def seconds_axis(high: float) -> Axis:
-    """Time from nothing on, which ends where the time does."""
+    """Time from zero on, ending where the data end."""
     high = high if high > 0 else 1.0
-    return _along(high, time_step(high, COUNT), _moment)
+    return Axis(0.0, high, tuple(time_ticks(0.0, high, COUNT)))
 
 
 def steps_axis(low: float, high: float) -> Axis:
-    """Training steps, which end where the training does."""
+    """Training steps, ending where training does."""
     high = high if high > low else low + 1
-    return _along(high, max(1.0, round_step(high, COUNT)), lambda value: f"{value:,.0f}", low)
-
-
-def _along(high: float, step: float, write: Callable[[float], str], low: float = 0.0) -> Axis:
-    return Axis(low, high, tuple((value, write(value)) for value in multiples(low, high, step)))
+    return Axis(low, high, tuple(count_ticks(low, high, COUNT)))
 
 
 def _marks(low: float, high: float) -> Iterator[float]:
     for power in range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2):
         yield from (factor * 10.0**power for factor in (1.0, 2.0, 5.0))
-
-
-def _moment(seconds: float) -> str:
-    """A round time in the unit that suits it: `0.5 s`, `40 s`, `1.5 min`, `2 h`, `3 d`."""
-    for length, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= length and seconds % (length / 4) == 0:
-            return f"{seconds / length:g} {unit}"
-    minutes, rest = divmod(seconds, 60)
-    return f"{minutes:.0f}:{rest:02.0f}" if minutes else f"{seconds:g} s"

@@ -1,4 +1,4 @@
-"""A chart of lines as SVG: the same for a page, which colours it by its style, and for a file that stands alone."""
+"""Line charts as SVG, both inline in a page, which styles them, and as a standalone file."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ FONT: Final = "Inter, system-ui, sans-serif"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A curve: `x` and `y` of shape (points,), not a number where it is broken. `place` gives its colour and dash."""
+class ChartLine:
+    """A curve: `x` and `y` of shape (points,), NaN at gaps. `place` determines colour and dash."""
 
     name: str
     x: Array
@@ -37,7 +37,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A line straight across: a limit."""
+    """A horizontal line: a limit."""
 
     name: str
     value: float
@@ -45,10 +45,13 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Lines over two axes. `words` say what can be seen, for who cannot; `bands` are (begin, end) along x, shaded."""
+    """Lines over two axes. `words` is its text alternative.
+
+    `bands` are shaded (begin, end) along x.
+    """
 
     title: str
-    lines: Sequence[Line]
+    lines: Sequence[ChartLine]
     x: Axis
     y: Axis
     words: str = ""
@@ -67,10 +70,10 @@ def draw(chart: Chart) -> Markup:
 def group(chart: Chart, **attributes: str | float) -> Markup:
     """Return what a chart consists of, as one element `g` with these attributes."""
     pen = _Pen(chart)
-    told = (tag("title", chart.title), tag("desc", chart.words) if chart.words else None)
+    reported = (tag("title", chart.title), tag("desc", chart.words) if chart.words else None)
     lines = (pen.line(line) for line in chart.lines)
     drawn = (*pen.bands(), *pen.grid(), *pen.levels(), *lines)
-    return tag("g", *told, *drawn, font_family=FONT, font_size=11.5, **attributes)
+    return tag("g", *reported, *drawn, font_family=FONT, font_size=11.5, **attributes)
 
 
 def sample(place: int) -> Markup:
@@ -80,7 +83,7 @@ def sample(place: int) -> Markup:
 
 
 class _Pen:
-    """Draws the parts of one chart, in its coordinates: a unit is a pixel at the size it was made for."""
+    """Draws the parts of one chart, in its coordinates: a unit is a pixel at original size."""
 
     def __init__(self, chart: Chart) -> None:
         longest = max((len(words) for _, words in chart.y.ticks), default=0)
@@ -89,15 +92,15 @@ class _Pen:
         self.right, self.bottom = chart.width - _RIGHT, chart.height - _BOTTOM
 
     def across(self, value: float) -> float:
-        """Where a value of x lies."""
+        """The horizontal position of a value of x."""
         return self.left + self.chart.x.place(value) * (self.right - self.left)
 
     def down(self, value: float) -> float:
-        """Where a value of y lies."""
+        """The vertical position of a value of y."""
         return self.bottom - self.chart.y.place(value) * (self.bottom - _TOP)
 
     def grid(self) -> Iterator[Markup]:
-        """The values at both axes, and a line across at each of y."""
+        """The labels of both axes, and a line across at each of y."""
         for value, words in self.chart.y.ticks:
             y = _short(self.down(value))
             yield tag("line", class_="grid", x1=_short(self.left), y1=y, x2=self.right, y2=y, stroke=INK["line"])
@@ -106,7 +109,7 @@ class _Pen:
             yield self._words(words, at, self.chart.height - 8, "middle")
 
     def bands(self) -> Iterator[Markup]:
-        """What is shaded."""
+        """The shaded bands."""
         for begin, end in self.chart.bands:
             x, until = self.across(begin), self.across(end)
             yield tag(
@@ -124,12 +127,12 @@ class _Pen:
             )  # fmt: skip
             yield self._words(level.name, self.right, y - 4 if y > _TOP + 14 else y + 13, "end")
 
-    def line(self, line: Line) -> Markup:
+    def line(self, line: ChartLine) -> Markup:
         """A curve."""
         pen = stroke(line.place, 1.0 if line.faint else 1.75)
         return tag("path", d=self._path(line), fill="none", stroke_linejoin="round", **pen)
 
-    def _path(self, line: Line) -> str:
+    def _path(self, line: ChartLine) -> str:
         with np.errstate(invalid="ignore", divide="ignore"):
             known = np.isfinite(line.x) & np.isfinite(line.y) & ((line.y > 0) | (not self.chart.y.log))
         begun, steps = False, []
@@ -140,7 +143,7 @@ class _Pen:
         return "".join(steps)
 
     def _apart(self, ticks: Iterable[tuple[float, str]]) -> Iterator[tuple[float, str]]:
-        """Where each stands that does not run into the one before, moved in where it would run over the edge."""
+        """The positions of labels that do not overlap an earlier one, moved in at the edges."""
         free = 0.0
         for value, words in ticks:
             half = len(words) * CHARACTER / 2
@@ -154,7 +157,7 @@ class _Pen:
 
 
 def stroke(place: int, width: float) -> dict[str, str | float | None]:
-    """Return how a line in this place is drawn."""
+    """Return the style of a line with this index."""
     return {
         "class_": f"d{place % len(COLOURS)}",
         "stroke": COLOURS[place % len(COLOURS)],

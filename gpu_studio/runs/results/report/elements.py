@@ -1,11 +1,11 @@
-"""What a report's page is put together from: sections, tables, tiles, charts with their legend."""
+"""The building blocks of a report's page: sections, tables, tiles, charts with their legend."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gpu_studio.resource_files import resource
+from gpu_studio.common.resource_files import resource
 from gpu_studio.runs.results.report.chart import Chart, draw, sample
 from gpu_studio.runs.results.report.markup import Child, Markup, join, tag
 
@@ -13,8 +13,8 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
-    """A figure that stands out: its name, its value, and a note under it."""
+class FigureTile:
+    """A prominent figure: its name, its value, and a note under it."""
 
     name: str
     value: str
@@ -22,9 +22,9 @@ class Tile:
 
 
 def page(title: str, header: Markup, *content: Child, made: str) -> str:
-    """Return a whole document; `made` says when and with what it was written.
+    """Return a whole document; `made` says when and by what it was written.
 
-    Nothing in it is loaded from elsewhere or run, and the page itself forbids a browser to.
+    Nothing in it is loaded from elsewhere or executed, and the page itself forbids browsers to.
     """
     head = tag(
         "head",
@@ -40,15 +40,15 @@ def page(title: str, header: Markup, *content: Child, made: str) -> str:
 
 
 def section(heading: str, *content: Child, class_: str | None = None) -> Markup | None:
-    """Return a section under a heading; None if there is nothing in it."""
+    """Return a section under a heading; None if it is empty."""
     if not any(content):
         return None
     name = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in heading.lower())
     return tag("section", tag("h2", heading, id=name), *content, aria_labelledby=name, class_=class_)
 
 
-def tiles(found: Iterable[Tile]) -> Markup:
-    """Return figures that stand out, side by side."""
+def tiles(found: Iterable[FigureTile]) -> Markup:
+    """Return prominent figures, side by side."""
     return tag("dl", *(tag("div", tag("dt", tile.name), _value(tile)) for tile in found), class_="tiles")
 
 
@@ -79,7 +79,10 @@ def table(
     *,
     field: bool = False,
 ) -> Markup | None:
-    """Return a table; None if it has no rows. The columns `numbers` are figures; `field`: the first is of a plan."""
+    """Return a table; None without rows. The columns `numbers` are figures.
+
+    `field`: the first is a plan's.
+    """
     kinds = dict.fromkeys(numbers, "number")
     body = [_row(row, kinds, "field" if field else None) for row in rows]
     if not body:
@@ -97,14 +100,14 @@ def listed(items: Iterable[Child]) -> Markup | None:
 
 
 def folded(summary: str, text: str, most: int) -> Markup | None:
-    """Return a text that is folded up, at most its last `most` characters; None if it is empty."""
+    """Return a collapsed text, at most its last `most` characters; None if it is empty."""
     if not text.strip():
         return None
     cut = f"… {len(text) - most:,} characters before these are left out\n" if len(text) > most else ""
     return tag("details", tag("summary", summary), tag("pre", cut + text[-most:]))
 
 
-def _value(tile: Tile) -> Markup:
+def _value(tile: FigureTile) -> Markup:
     return tag("dd", tile.value, tag("small", tile.note) if tile.note else None)
 
 
@@ -114,13 +117,13 @@ def _row(row: Sequence[Child], kinds: dict[int, str], first: str | None) -> Mark
 
 
 def _cell(cell: Child, kind: str | None) -> Markup:
-    """A cell; one that says that it is the best carries the word, because weight alone is no sign."""
-    if isinstance(cell, Best):
+    """A cell; the best one carries the word, because bold type alone is not accessible."""
+    if isinstance(cell, BestText):
         return tag("td", cell.words, " ", tag("small", "best", class_="good"), class_=f"{kind or ''} best".strip())
     return tag("td", cell, class_=kind)
 
 
-class Best(str):
+class BestText(str):
     """The text of a cell that is better than all others in its row."""
 
     __slots__ = ()

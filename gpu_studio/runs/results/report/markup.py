@@ -1,4 +1,4 @@
-"""Elements of HTML and SVG, in which everything that is not markup already is escaped."""
+"""Elements of HTML and SVG; everything that is not already markup is escaped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import html
 import re
 from typing import Final
 
-# Characters that neither HTML nor XML may hold, half characters among them: names of files and plans can have them.
+# Characters forbidden in HTML and XML, such as lone surrogates: file and plan names may have them.
 _FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _VOID: Final = frozenset({"meta", "br"})
 _CLOSED_AT_ONCE: Final = frozenset({"circle", "line", "path", "rect"})
@@ -15,20 +15,20 @@ Child = str | None
 
 
 class Markup(str):
-    """Text that is markup: it stands in a document as it is."""
+    """Text that is already markup and is not escaped."""
 
     __slots__ = ()
 
 
 def text(words: str) -> Markup:
-    """Return `words` as they shall be read, whatever they hold."""
+    """Return `words` escaped."""
     if isinstance(words, Markup):
         return words
     return Markup(html.escape(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", words)))
 
 
 def join(*children: Child) -> Markup:
-    """Return the children one after another; one that is None is left out."""
+    """Return the children one after another, without those that are None."""
     return Markup("".join(text(child) for child in children if child is not None))
 
 

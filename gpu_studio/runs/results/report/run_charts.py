@@ -1,19 +1,106 @@
-"""The charts of runs: loss and metrics over the steps, memory, utilisation and power over the time."""
+"""The charts of runs: loss and metrics by step; memory, utilisation and power over time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from contextlib import suppress
+from typing import Final, Literal
 
 import numpy as np
 
-from gpu_studio.runs.reading.curves import LOSS, Curve, curve
-from gpu_studio.runs.reading.series import Array
+from gpu_studio.common.figures import metric, percent, size
+from gpu_studio.common.steady import SteadyClock
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.contract.events import Memory, decode
+from gpu_studio.contract.lines import LineTail
+from gpu_studio.contract.samples import Fast, FastFigures, SampleError
+from gpu_studio.contract.samples import decode as decode_sample
+from gpu_studio.hardware.accounting import LONGEST_GAP, lines_of
+from gpu_studio.runs.reading.curves import LOSS, Curve, curve, thinned
+from gpu_studio.runs.reading.memory import MemorySeries
+from gpu_studio.runs.reading.series import Array, Series
 from gpu_studio.runs.results.report.axes import Axis, bytes_axis, log_axis, number_axis, seconds_axis, steps_axis
-from gpu_studio.runs.results.report.chart import HALF, WIDE, Chart, Level, Line
-from gpu_studio.runs.results.report.recorded import Curves, Figure, card_curves, memory_curves
+from gpu_studio.runs.results.report.chart import HALF, WIDE, Chart, ChartLine, Level
 from gpu_studio.runs.results.run_figures import RunFigures
-from gpu_studio.runs.wording import metric, size
+
+Figure = Literal["utilisation", "power"]
+_MEMORY: Final = b'{"event":"memory"'
+_FAST: Final = b'{"sample":"fast"'
+_KEPT: Final = 1 << 14
+_READ: Final[dict[Figure, Callable[[FastFigures], float | None]]] = {
+    "utilisation": lambda card: card.utilisation_percent,
+    "power": lambda card: card.power_w,
+}
+
+Curves = dict[str, tuple[Array, Array]]
+"""By name: seconds since the run began, and values, each of shape (points,)."""
+
+
+def memory_curves(run: RunDirectory, began: float, points: int) -> Curves:
+    """Bytes in use on each logical device. Raises OSError if the events cannot be read."""
+    found: dict[str, MemorySeries] = {}
+    clock = SteadyClock()
+    for line in LineTail(run.events_file).read_all():
+        event = decode(line) if line.startswith(_MEMORY) else None
+        if isinstance(event, Memory):
+            time = clock.at(event.time, event.elapsed)
+            for sample in event.devices:
+                found.setdefault(sample.device, MemorySeries(sample.device)).add(time, sample)
+    return {name: _thin(series.times - began, series.current, points) for name, series in found.items()}
+
+
+def card_curves(run: RunDirectory, cards: Sequence[str], began: float, points: int) -> dict[Figure, Curves]:
+    """Utilisation in percent and power in watts of these cards, by their keys, if recorded.
+
+    Raises OSError if the recording cannot be read.
+    """
+    wanted = frozenset(cards)
+    found: dict[tuple[Figure, str], Series] = {}
+    clock = SteadyClock()
+    for sample in _fast(run):
+        time = clock.at(sample.time, sample.steady)
+        for card in sample.cards:
+            if card.card in wanted:
+                _take(found, time, card)
+    curves: dict[Figure, Curves] = {"utilisation": {}, "power": {}}
+    for (figure, key), series in found.items():
+        times, values = _thin(series.column("time") - began, series.column("value"), points)
+        # Of each stretch two points are left, which may lie at the far ends of two stretches.
+        between = 4 * (times[-1] - times[0]) / points if len(times) < series.total else 0.0
+        curves[figure][key] = _broken(times, values, LONGEST_GAP + between)
+    return curves
+
+
+def _fast(run: RunDirectory) -> Iterator[Fast]:
+    with suppress(FileNotFoundError):
+        for line in lines_of(run.hardware_file):
+            if line.startswith(_FAST):
+                with suppress(SampleError):
+                    sample = decode_sample(line)
+                    if isinstance(sample, Fast):
+                        yield sample
+
+
+def _take(found: dict[tuple[Figure, str], Series], time: float, card: FastFigures) -> None:
+    for figure, read in _READ.items():
+        value = read(card)
+        if value is not None:
+            key = (figure, card.card)
+            if key not in found:
+                found[key] = Series("time", "value", by="value", most=_KEPT)
+            found[key].add(time, value)
+
+
+def _thin(times: Array, values: Array, points: int) -> tuple[Array, Array]:
+    kept = thinned(np.stack((times, values)), 1, points)
+    return kept[0], kept[1]
+
+
+def _broken(times: Array, values: Array, gap: float) -> tuple[Array, Array]:
+    """The curve, interrupted at gaps longer than `gap` seconds."""
+    after = np.flatnonzero(np.diff(times) > gap) + 1
+    return np.insert(times, after, np.nan), np.insert(values, after, np.nan)
+
 
 VALIDATION: Final = "val_"
 MOST_POINTS: Final = 1000
@@ -28,13 +115,13 @@ _FIGURES: Final[tuple[tuple[Figure, str, str], ...]] = (("utilisation", "Utilisa
 
 Write = Callable[[float], str]
 _WRITE: Final[dict[Figure, Write]] = {
-    "utilisation": lambda value: f"{value:.0f} %",
+    "utilisation": percent,
     "power": lambda value: f"{value:.0f} W",
 }
 
 
 def points_each(lines: int) -> int:
-    """How many points each of so many lines may have."""
+    """How many points each of this many lines may have."""
     return max(64, min(MOST_POINTS, _ALL_POINTS // max(1, lines)))
 
 
@@ -61,21 +148,21 @@ def metric_charts(run: RunFigures, points: int = MOST_POINTS) -> Iterator[Chart]
 
 
 def memory_chart(run: RunFigures, points: int = MOST_POINTS) -> Chart | None:
-    """Memory of each logical device, with its limit where they share one; None where nothing was told."""
+    """Memory of each logical device, with a common limit; None without samples."""
     curves = memory_curves(run.summary.directory, began(run), points)
     limits = {limit for limit in run.limits.values() if limit}
     if not curves:
         return None
     used = max(float(np.nanmax(values)) for _, values in curves.values())
-    # A limit far above what is used would press all curves to the ground: the table tells it.
+    # A limit far above the use would flatten all curves: the table shows it.
     levels = [Level(f"limit {size(limit)}", float(limit)) for limit in sorted(limits) if limit < used * _FAR]
     most = max([used, *(level.value for level in levels)])
-    lines = [Line(name, *both, place) for place, (name, both) in enumerate(curves.items())]
+    lines = [ChartLine(name, *both, place) for place, (name, both) in enumerate(curves.items())]
     return _over_time("Memory in use", run, lines, bytes_axis(most), size, levels)
 
 
 def card_charts(run: RunFigures, points: int = MOST_POINTS) -> Iterator[Chart]:
-    """Utilisation and power of the run's cards, as far as they were recorded."""
+    """Utilisation and power of the run's cards, as far as recorded."""
     if not run.cards:
         return
     found = card_curves(run.summary.directory, [card.key for card in run.cards], began(run), points)
@@ -87,8 +174,8 @@ def card_charts(run: RunFigures, points: int = MOST_POINTS) -> Iterator[Chart]:
 
 
 def compared_chart(runs: Sequence[RunFigures], name: str, width: int, points: int = MOST_POINTS) -> Chart | None:
-    """One metric of several runs over each other; None if no run has it."""
-    # The loss of single steps is so noisy that several cannot be told apart: that of the epochs is their mean.
+    """One metric of several runs in one chart; None if no run has it."""
+    # Losses of single steps are too noisy to distinguish runs: use the means of the epochs.
     by_epoch = min((len(run.epochs) for run in runs), default=0) >= _ENOUGH_EPOCHS
     found = ((run, curve(run.summary.directory, name, points, by_epoch=by_epoch), n) for n, run in enumerate(runs))
     lines = [_line(run.title, each, n, faint=not by_epoch) for run, each, n in found if len(each.steps)]
@@ -96,14 +183,14 @@ def compared_chart(runs: Sequence[RunFigures], name: str, width: int, points: in
 
 
 def compared_names(runs: Sequence[RunFigures]) -> list[str]:
-    """The curves that are worth a comparison: the losses first, then every other metric of the epochs."""
+    """The curves worth comparing: the losses first, then every other metric of the epochs."""
     known = dict.fromkeys(name for run in runs for name in _names_of_epochs(run))
     first = [name for name in (LOSS, VALIDATION + LOSS) if name == LOSS or name in known]
     return [*first, *[name for name in known if name not in first][:_MOST_METRICS]]
 
 
 def began(run: RunFigures) -> float:
-    """When the run's first event was told, in seconds since 1970 (UTC)."""
+    """The time of the run's first event, in seconds since 1970 (UTC)."""
     return run.times.spans[0].begin if run.times.spans else run.summary.created
 
 
@@ -116,17 +203,17 @@ def _title(name: str) -> str:
     return f"Validation {plain}" if name.startswith(VALIDATION) else plain.capitalize()
 
 
-def _line(name: str, found: Curve, place: int, *, faint: bool = False) -> Line:
-    return Line(name, found.steps, found.values, place, faint)
+def _line(name: str, found: Curve, place: int, *, faint: bool = False) -> ChartLine:
+    return ChartLine(name, found.steps, found.values, place, faint)
 
 
-def _card_lines(run: RunFigures, curves: Curves) -> Iterator[Line]:
+def _card_lines(run: RunFigures, curves: Curves) -> Iterator[ChartLine]:
     for card in run.cards:
         if card.key in curves:
-            yield Line(card.label, *curves[card.key], card.places[0])
+            yield ChartLine(card.label, *curves[card.key], card.places[0])
 
 
-def _over_steps(title: str, lines: Sequence[Line], width: int = WIDE) -> Chart | None:
+def _over_steps(title: str, lines: Sequence[ChartLine], width: int = WIDE) -> Chart | None:
     values = _together(line.y for line in lines)
     if not len(values):
         return None
@@ -139,7 +226,7 @@ def _over_steps(title: str, lines: Sequence[Line], width: int = WIDE) -> Chart |
 
 
 def _over_time(
-    title: str, run: RunFigures, lines: Sequence[Line], y: Axis, write: Write, levels: Sequence[Level] = ()
+    title: str, run: RunFigures, lines: Sequence[ChartLine], y: Axis, write: Write, levels: Sequence[Level] = ()
 ) -> Chart:
     end = max(float(np.nanmax(line.x)) for line in lines)
     bands = [
@@ -156,8 +243,8 @@ def _together(columns: Iterable[Array]) -> Array:
     return np.concatenate(found) if found else np.empty(0)
 
 
-def _words(line: Line, write: Write) -> str:
-    """What a line does, for somebody who cannot see it."""
+def _words(line: ChartLine, write: Write) -> str:
+    """A line described in words, as a text alternative."""
     known = line.y[np.isfinite(line.y)]
     if not len(known):
         return ""

@@ -1,14 +1,14 @@
-"""The report of several runs: their curves over each other, what differs in their plans, and what came of it."""
+"""The report on several runs: overlaid curves, differences between plans, and figures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpu_studio.runs.results.comparison import Comparison, Row, compare
+from gpu_studio.runs.results.comparison import Comparison, ComparisonRow, compare
 from gpu_studio.runs.results.report import run_charts
 from gpu_studio.runs.results.report.chart import HALF, WIDE, sample
-from gpu_studio.runs.results.report.elements import Best, figure, pair, section, table
+from gpu_studio.runs.results.report.elements import BestText, figure, pair, section, table
 from gpu_studio.runs.results.report.markup import Child, Markup, join, tag
 from gpu_studio.runs.results.report.words import STATES, moment, outcome
 from gpu_studio.runs.results.run_figures import RunFigures
@@ -18,7 +18,7 @@ _LONGEST: Final = 300
 
 
 def header(runs: Sequence[RunFigures]) -> Markup:
-    """What the report is about."""
+    """The title part of the report."""
     names = ", ".join(run.title for run in runs)
     return tag("header", tag("h1", f"{len(runs)} runs compared"), tag("div", names, class_="origin"))
 
@@ -41,9 +41,9 @@ def content(runs: Sequence[RunFigures]) -> Iterator[Markup | None]:
 def _runs(runs: Sequence[RunFigures]) -> Iterator[list[Child]]:
     for place, run in enumerate(runs):
         state = tag("span", run.summary.state, class_=STATES[run.summary.state])
-        told = f"{outcome(run)} {run.why.message if run.why else ''}".rstrip()
+        reported = f"{outcome(run)} {run.why.message if run.why else ''}".rstrip()
         name = join(sample(place), " ", run.title)
-        yield [name, run.id, join(state, " · ", told), moment(run.summary.created)]
+        yield [name, run.id, join(state, " · ", reported), moment(run.summary.created)]
 
 
 def _differences(comparison: Comparison) -> Markup:
@@ -59,13 +59,13 @@ def _figures(comparison: Comparison) -> Markup | None:
     return table("Figures of each run", headings, (_cells(row) for row in comparison.figures), numbers)
 
 
-def _cells(row: Row) -> list[Child]:
+def _cells(row: ComparisonRow) -> list[Child]:
     texts = (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…" for text in row.texts)
-    return [row.label, *(Best(text) if place == row.best else text for place, text in enumerate(texts))]
+    return [row.label, *(BestText(text) if place == row.best else text for place, text in enumerate(texts))]
 
 
 def _environment(runs: Sequence[RunFigures]) -> Markup | None:
-    """What the runs trained with; where they all agree, once."""
+    """The software and hardware of the runs; what they all share is given once."""
     names = dict.fromkeys(name for run in runs for name in run.environment)
     rows = [[name, *(run.environment.get(name, "–") for run in runs)] for name in names]
     return table("What each trained with", ("", *(run.title for run in runs)), rows)

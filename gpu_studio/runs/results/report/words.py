@@ -1,13 +1,13 @@
-"""What a report says in sentences."""
+"""Sentences of a report."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Final
 
-from gpu_studio.runs.events import State
+from gpu_studio.common.figures import duration
+from gpu_studio.contract.events import State
 from gpu_studio.runs.results.run_figures import RunFigures
-from gpu_studio.runs.wording import duration
 
 _ENDS: Final = {
     "completed": "Completed",
@@ -38,12 +38,12 @@ STATES: Final[dict[State, str]] = {
 
 
 def outcome(run: RunFigures) -> str:
-    """Say how a run stands or ended, and how far it came."""
+    """The run's state or end, and how far it came."""
     begun = _ENDS[run.finished.reason] if run.finished else _LIVE.get(run.summary.state, run.summary.state)
     much = f": {run.summary.trained} trained" if run.summary.trained else ", before the first step"
     return f"{begun} after {duration(run.summary.seconds)}{much}."
 
 
 def moment(time: float) -> str:
-    """Write a moment as it can be read anywhere: `2026-11-21 14:02 UTC`."""
+    """Write a time unambiguously: `2026-11-21 14:02 UTC`."""
     return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M} UTC"

@@ -1,20 +1,62 @@
-"""A report from its runs to its file."""
+"""Create a report from its runs and write it to a file."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from gpu_studio import __version__
-from gpu_studio.output_files import write_output
-from gpu_studio.runs.directory import RunDirectory
+from gpu_studio.common.output_files import write_output
+from gpu_studio.contract.directory import RunDirectory
 from gpu_studio.runs.results.report import several, single
+from gpu_studio.runs.results.report.chart import CHARACTER, FONT, INK, WIDE, Chart, group, stroke
 from gpu_studio.runs.results.report.elements import page
+from gpu_studio.runs.results.report.markup import Markup, tag
 from gpu_studio.runs.results.report.run_charts import loss_chart, memory_chart
-from gpu_studio.runs.results.report.standing import stacked
 from gpu_studio.runs.results.report.words import moment
 from gpu_studio.runs.results.run_figures import RunFigures, figures_of
+
+_ROW: Final = 18
+_BETWEEN: Final = 20
+_EDGE: Final = 12
+_SAMPLE: Final = 24
+
+
+def stacked(charts: Sequence[Chart]) -> Markup:
+    """Return charts below each other, on white, each with its title and legend."""
+    width, parts, y = max((chart.width for chart in charts), default=WIDE), [], 0
+    for chart in charts:
+        heading = list(_heading(chart, width))
+        rows = 1 + max((row for row, _, _ in _legend(chart, width)), default=0)
+        parts.append(tag("g", *heading, transform=f"translate(0 {y + _ROW})"))
+        y += _ROW * rows + 4
+        parts.append(group(chart, transform=f"translate(0 {y})"))
+        y += chart.height + _BETWEEN
+    ground = tag("rect", width=width, height=y, fill="#ffffff")
+    space = "http://www.w3.org/2000/svg"
+    return tag("svg", ground, *parts, xmlns=space, viewBox=f"0 0 {width} {y}", width=width, height=y)
+
+
+def _heading(chart: Chart, width: float) -> Iterator[Markup]:
+    yield tag("text", chart.title, x=_EDGE, y=0, font_family=FONT, font_size=13, font_weight=600, fill=INK["text"])
+    for (row, x, name), line in zip(_legend(chart, width), chart.lines, strict=True):
+        down = row * _ROW
+        yield tag("line", x1=x, y1=down - 4, x2=x + _SAMPLE, y2=down - 4, **stroke(line.place, 2.0))
+        words = x + _SAMPLE + 6
+        yield tag("text", name, x=words, y=down, font_family=FONT, font_size=11.5, fill=INK["muted"])
+
+
+def _legend(chart: Chart, width: float) -> Iterator[tuple[int, float, str]]:
+    """Row, left edge and name of each entry; one that does not fit begins a new row."""
+    row, x = 0, _EDGE + len(chart.title) * CHARACTER * 1.25 + 16
+    for line in chart.lines:
+        needed = _SAMPLE + 6 + len(line.name) * CHARACTER + 16
+        if x + needed > width and x > _EDGE:
+            row, x = row + 1, float(_EDGE)
+        yield row, x, line.name
+        x += needed
 
 
 def report(runs: Sequence[RunFigures]) -> str:
@@ -26,9 +68,9 @@ def report(runs: Sequence[RunFigures]) -> str:
 
 
 def curves_svg(run: RunFigures) -> str:
-    """Return the run's curves of loss and memory below each other, as an SVG that stands alone. Raises OSError.
+    """Return the run's curves of loss and memory as a standalone SVG. Raises OSError.
 
-    Of a run that has told neither it is empty.
+    It is empty if the run has neither.
     """
     charts = [chart for chart in (loss_chart(run), memory_chart(run)) if chart is not None]
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{stacked(charts)}\n' if charts else ""

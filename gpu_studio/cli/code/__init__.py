@@ -1,1 +1,0 @@
-"""The commands about Python code of the user's own."""

@@ -1,0 +1,180 @@
+"""The plan given to a command, with the machine to check it against, consent, and known facts."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from gpu_studio import hardware
+from gpu_studio import plan as plans
+from gpu_studio.cli.output import RefusedError, escaped, note
+from gpu_studio.common.regular_files import read_regular
+from gpu_studio.contract.consent import Standing, allow_file, read_code
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.hardware.asking import COMMAND, WITH_USERS
+from gpu_studio.placement.known_problems import known_problems
+from gpu_studio.placement.memory import predict
+from gpu_studio.placement.plan_facts import PlanFacts, decoded
+from gpu_studio.plan import Machine, Plan
+from gpu_studio.plan.problems import listed
+from gpu_studio.runs.launch import problems_of
+from gpu_studio.runs.questions.ask import AskError
+from gpu_studio.runs.questions.plan_question import ask_about, kept_about
+from gpu_studio.runs.results import prediction
+from gpu_studio.runs.sources import consent_needed
+
+LARGEST_BYTES = 4 * 1024 * 1024
+"""A hundred cards take some ten KiB."""
+
+
+class GivenPlan(NamedTuple):
+    """A plan with its settings, the folder that its relative files start at, and the machine it is held against."""
+
+    plan: Plan
+    base: Path
+    machine: Machine
+
+
+def sound_plan(chosen: argparse.Namespace, *, users: bool = False) -> GivenPlan:
+    """Read the plan file that is named, have its code allowed, and see that it can be run.
+
+    With `users` the machine is also asked who holds the memory of its cards. Raises PlanError, RefusedError, OSError.
+    """
+    machine = described_machine(chosen.machine) if chosen.machine else this_machine(users=users)
+    plan = plans.with_settings(plans.load(chosen.plan), chosen.settings)
+    base = chosen.plan.absolute().parent
+    have_allowed(plan, base, allow=chosen.allow_code, may_ask=not chosen.json)
+    if problems := problems_of(plan, base, machine):
+        raise plans.PlanError(problems, str(chosen.plan))
+    return GivenPlan(plan, base, machine)
+
+
+def asked_facts(plan: Plan, base: Path) -> PlanFacts:
+    """What TensorFlow says of a plan, asked for if it is not remembered. Raises RefusedError."""
+    try:
+        return decoded(ask_about(plan, base, progress=waiting))
+    except AskError as error:
+        raise RefusedError(f"TensorFlow did not tell of the model: {error}") from error
+
+
+def waiting(text: str) -> None:
+    """Say what is waited for."""
+    note(f"{text}…")
+
+
+def this_machine(*, users: bool = False) -> Machine:
+    """Ask this machine what it has, and if `users` are asked for, who holds the memory of its cards."""
+    return hardware.inventory(command=WITH_USERS if users else COMMAND)
+
+
+def described_machine(path: Path) -> Machine:
+    """Read a machine from a file as `python -m gpu_studio.hardware` writes it.
+
+    Raises RefusedError for what is no such file, OSError if it cannot be read.
+    """
+    try:
+        found = hardware.parse_inventory(read_regular(path, LARGEST_BYTES, follow=True).decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(f"{path} describes no machine: {error}") from error
+    if found == Machine():
+        raise RefusedError(f"{path} describes no machine: it tells of no cards and of no CPU")
+    return found
+
+
+class _Needed(NamedTuple):
+    """A file that its user must allow, and what it holds while he is asked."""
+
+    path: Path
+    standing: Standing
+    code: bytes
+
+
+def have_allowed(plan: Plan, base: Path, *, allow: bool, may_ask: bool = True) -> None:
+    """Allow the Python files of `plan` as they are, if `allow` says so, or else the user at the terminal.
+
+    Relative files start at `base`. What is not allowed stays a problem of the plan, by which it is refused. Raises
+    RefusedError if it cannot be written down.
+    """
+    needed = [_Needed(path, said, _read(path)) for path, said in consent_needed(plan, base)]
+    if needed and (allow or (may_ask and _is_terminal() and _says_yes(needed))):
+        for each in needed:
+            _allow(each)
+
+
+def described(path: Path, code: bytes) -> str:
+    """Its size and modification time: `1,204 bytes, changed 2026-11-22 10:15`."""
+    changed = datetime.fromtimestamp(path.stat().st_mtime, UTC).astimezone()
+    return f"{len(code):,} bytes, changed {changed:%Y-%m-%d %H:%M}"
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_code(path)
+    except OSError as error:
+        raise _cannot_be_allowed(path, error) from error
+
+
+def _allow(needed: _Needed) -> None:
+    try:
+        allow_file(needed.path, needed.code)
+    except OSError as error:
+        raise _cannot_be_allowed(needed.path, error) from error
+    note(f"{needed.path} is allowed, as it is now: {described(needed.path, needed.code)}.")
+
+
+def _cannot_be_allowed(path: Path, error: OSError) -> RefusedError:
+    return RefusedError(f"{path} cannot be allowed: {error.strerror or error}")
+
+
+def _says_yes(needed: Sequence[_Needed]) -> bool:
+    """Ask once for all: who says yes to the file that the plan names must say so to what that file imports."""
+    for each in needed:
+        changed = each.standing is Standing.CHANGED
+        been = "It has changed since you allowed it." if changed else "Nothing of it has been run yet."
+        note(f"The plan runs code from {each.path}. {been} It may do whatever you may.")
+    names = listed(f"{each.path.name} ({described(each.path, each.code)})" for each in needed)
+    sys.stderr.write(escaped(f"Allow {names} to run? [y/N] "))
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def every_problem(plan: plans.Plan, base: Path, machine: plans.Machine) -> tuple[plans.Problem, ...]:
+    """All that keeps `plan` from being run, also what its data and model are known to have; `base` is its folder."""
+    found = tuple(problems_of(plan, base, machine))
+    # Answers of another version are none.
+    with suppress(ValueError):
+        if (kept := kept_about(plan, base)) is not None:
+            return (*found, *known_problems(plan, decoded(kept), found))
+    return found
+
+
+def keep_prediction(run: RunDirectory, machine: plans.Machine) -> None:
+    """Store the predicted memory and time of a step beside the run, from cached answers only.
+
+    The trainer is running meanwhile, so nothing waits for this.
+    """
+    # The plan of a run that is gone already is no reason to say anything.
+    with suppress(plans.PlanError):
+        taken = predicted_bytes(plans.load(run.plan_file), run.path, machine)
+        prediction.write(run, prediction.Prediction(bytes=taken))
+
+
+def predicted_bytes(plan: plans.Plan, base: Path, machine: plans.Machine) -> dict[str, int]:
+    """The predicted bytes of a step of `plan` on each logical device, from cached answers.
+
+    Else none. The plan's relative files are taken from `base`.
+    """
+    # Answers of another version are none.
+    with suppress(ValueError):
+        if (answer := kept_about(plan, base)) is not None:
+            return {each.device: each.total for each in predict(plan, machine, decoded(answer)) if each.total}
+    return {}

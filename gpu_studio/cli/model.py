@@ -1,0 +1,232 @@
+"""`model`: the layers of a plan's model, and the memory that a training step takes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpu_studio.cli import exit_codes
+from gpu_studio.cli.arguments import Commands, add_allowing, add_command, add_json, add_machine, add_plan, add_set
+from gpu_studio.cli.output import RefusedError, console, note, say, say_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from gpu_studio import plan as plans
+    from gpu_studio.placement.correction import MeasuredPeak
+    from gpu_studio.placement.memory import PredictedMemory
+    from gpu_studio.placement.model_graph import GraphLayer, ModelGraph
+    from gpu_studio.placement.plan_facts import PlanFacts
+
+_SUMMARY = "show a plan's layers, and whether a training step fits into each device's memory"
+_EXAMPLES = """The model is built and one training step is traced; nothing is trained, but with --measured. The
+answer is remembered until the model, the shape of the data or the optimizer changes. It is held against each slice's
+limit or each card, and against what is free now beside those who hold memory of the card. Of a whole
+card about 512 MiB are CUDA's own, and of the rest TensorFlow keeps 225 to 1,800 MiB back for CUDA's libraries (cuDNN,
+NCCL): neither is part of the limit.
+
+examples:
+  gpu-studio model digits.plan.toml
+  gpu-studio model digits.plan.toml --set training.batch_size=4096
+  gpu-studio model digits.plan.toml --measured --formulas
+  gpu-studio model digits.plan.toml --machine cluster-node.json --json
+
+exit codes:
+  0    it fits, or the devices have no limit
+  1    it does not fit, or not beside those who hold memory of the card now
+  2    refused, with nothing done"""
+_WIDTH_OF_A_FILE = 130
+
+
+def register(commands: Commands) -> None:
+    """Add the command."""
+    parser = add_command(commands, "model", _SUMMARY, _EXAMPLES, model)
+    add_plan(parser)
+    parser.add_argument(
+        "--measured",
+        action="store_true",
+        help="train a few real steps first, and correct the prediction by them",
+    )
+    add_allowing(parser)
+    parser.add_argument("--formulas", action="store_true", help="say how each figure of memory comes about")
+    add_set(parser)
+    add_machine(parser, "hold the memory against the machine described in FILE")
+    add_json(parser)
+
+
+def model(chosen: argparse.Namespace) -> int:
+    """Show what TensorFlow tells of the plan's model, and hold the memory of a step against each device's limit."""
+    from gpu_studio import plan as plans
+    from gpu_studio.cli.given_plan import sound_plan
+    from gpu_studio.placement.correction import corrected
+    from gpu_studio.placement.known_problems import misplaced
+    from gpu_studio.placement.memory import predict
+
+    plan, base, machine = sound_plan(chosen, users=True)
+    graph, facts = _known(plan, base)
+    if astray := tuple(misplaced(plan, facts)):
+        raise plans.PlanError(astray, str(chosen.plan))
+    if chosen.measured:
+        facts = corrected(facts, _held(plan, base, machine, described=bool(chosen.machine)))
+    memories = [memory for memory in predict(plan, machine, facts) if memory.total]
+    if chosen.json:
+        say_json(document(graph, memories) | what_it_sees(facts))
+    else:
+        _say(graph, memories, formulas=chosen.formulas)
+        _say_what_it_sees(facts)
+        _say_cautions(plan, machine, facts)
+    return exit_codes.FAILED if any(memory.fits is False for memory in memories) else exit_codes.OK
+
+
+def _known(plan: plans.Plan, base: Path) -> tuple[ModelGraph, PlanFacts]:
+    from gpu_studio.cli.given_plan import asked_facts
+
+    facts = asked_facts(plan, base)
+    if wrong := facts.data_error or facts.model_error or facts.training_error:
+        raise RefusedError(" ".join((wrong, *facts.advice, *(facts.model.advice if facts.model else ()))))
+    if facts.graph is None:
+        raise RefusedError("TensorFlow did not tell of the model.")
+    return facts.graph, facts
+
+
+def _held(plan: plans.Plan, base: Path, machine: plans.Machine, *, described: bool) -> dict[str, MeasuredPeak]:
+    """What real steps of the plan held. Raises RefusedError if they cannot be had."""
+    from gpu_studio import plan as plans
+    from gpu_studio.cli.given_plan import waiting
+    from gpu_studio.placement.correction import held_in
+    from gpu_studio.runs.questions.ask import AskError
+    from gpu_studio.runs.questions.times_question import ask_times
+
+    if described:
+        raise RefusedError("Steps are measured on this machine only: leave out --machine, or --measured.")
+    try:
+        answer = ask_times(plan, base, plans.logical_devices(plan, machine), progress=waiting)
+        return held_in(answer)
+    except (AskError, ValueError) as error:
+        raise RefusedError(f"No step could be measured: {error} Without --measured it is predicted.") from error
+
+
+def document(graph: ModelGraph, memories: Sequence[PredictedMemory]) -> dict[str, Any]:
+    """Everything, as JSON has it. Bytes and FLOPs of a layer are for one sample."""
+    from dataclasses import asdict
+
+    return {
+        "model": graph.name,
+        "parameters": graph.parameters,
+        "trainable": graph.trainable,
+        "layers": [asdict(layer) for layer in graph.layers],
+        "devices": [asdict(memory) | {"fits": memory.fits, "waits": memory.waits} for memory in memories],
+    }
+
+
+def what_it_sees(facts: PlanFacts) -> dict[str, Any]:
+    """What a sample is as the model gets it, how many there are, and what is worth a warning, as JSON has it."""
+    from dataclasses import asdict
+
+    from gpu_studio.placement.data_facts import sample_in_words
+
+    data = facts.data
+    return {
+        "sample": sample_in_words(data) if data else "",
+        "samples": {"train": data.train, "validation": data.validation, "test": data.test} if data else {},
+        "data_notes": list(data.notes) if data else [],
+        "notes": [asdict(note) for note in (facts.model.notes if facts.model else ())],
+    }
+
+
+def _say_what_it_sees(facts: PlanFacts) -> None:
+    seen = what_it_sees(facts)
+    say()
+    say(f"A sample, as the model gets it: {seen['sample']}")
+    if (samples := seen["samples"]) and sum(samples.values()):
+        say("Samples: {train:,} train, {validation:,} validate, {test:,} test".format(**samples))
+    for sentence in seen["data_notes"]:
+        say(f"Note: {sentence}")
+    for each in seen["notes"]:
+        say(f"Note: {each['text']} {each['why']}")
+
+
+def _say(graph: ModelGraph, memories: Sequence[PredictedMemory], *, formulas: bool) -> None:
+    wide = console(None if sys.stdout.isatty() else _WIDTH_OF_A_FILE)
+    wide.print(layer_table(graph.layers))
+    say(f"{graph.name}: {graph.parameters:,} parameters, of which {graph.trainable:,} are trained")
+    say()
+    wide.print(memory_table(memories))
+    for memory in memories if formulas else ():
+        say(f"{memory.device}: {memory.total_formula}")
+        for name, part in memory.parts:
+            say(f"  {name}: {part.formula}")
+
+
+def _say_cautions(plan: plans.Plan, machine: plans.Machine, facts: PlanFacts) -> None:
+    """Say why what does not fit does not, and what would."""
+    from gpu_studio.placement.cautions import TOO_MUCH, cautions_with
+
+    for caution in cautions_with(plan, machine, facts):
+        if caution.name == TOO_MUCH:
+            queued = ("Wait for it in the queue",) if caution.waits else ()
+            remedies = "; ".join((*(way.label for way in caution.remedies), *queued))
+            note(f"{caution.text} {caution.why}" + (f" What would help: {remedies}." if remedies else ""))
+
+
+def layer_table(layers: Sequence[GraphLayer]) -> Table:
+    """The layers in the order in which they run; activations and FLOPs are for one sample."""
+    from gpu_studio.common.figures import size
+
+    columns = ("output", "parameters", "weights", "kept", "forward", "backward")
+    table = _table(("layer", "class"), columns)
+    for layer in layers:
+        shape = " × ".join("?" if axis is None else str(axis) for axis in layer.output_shape)
+        work = (_flops(layer.flops_forward), _flops(layer.flops_backward))
+        table.add_row(
+            layer.name,
+            layer.kind,
+            shape,
+            f"{layer.parameters:,}",
+            size(layer.weight_bytes),
+            size(layer.kept_bytes),
+            *work,
+        )
+    return table
+
+
+def memory_table(memories: Sequence[PredictedMemory]) -> Table:
+    """What a step takes on each device that takes part, against its limit and what is free now."""
+    from gpu_studio.common.figures import size
+
+    table = _table(("device",), ("weights", "gradients", "slots", "activations", "other", "total", "limit", "free now"))
+    table.add_column("")
+    for memory in memories:
+        parts = (size(part.bytes) for _, part in memory.parts)
+        limit = "none" if memory.limit_bytes is None else size(memory.limit_bytes)
+        table.add_row(memory.device, *parts, size(memory.total), limit, size(memory.free_bytes), _verdict(memory))
+    return table
+
+
+def _verdict(memory: PredictedMemory) -> Text:
+    from rich.text import Text
+
+    if memory.fits is False:
+        return Text(f"does not fit{' now' if memory.waits else ''}", "bold red")
+    return Text("fits" if memory.fits else "")
+
+
+def _flops(count: float) -> str:
+    from gpu_studio.common.figures import flops
+
+    return flops(count) if count else "–"
+
+
+def _table(left: Sequence[str], right: Sequence[str]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in left:
+        table.add_column(title)
+    for title in right:
+        table.add_column(title, justify="right")
+    return table

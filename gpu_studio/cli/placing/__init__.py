@@ -1,1 +1,0 @@
-"""The commands about models and where their layers go."""

@@ -1,0 +1,148 @@
+"""Control a live run (`runs attach`, `pause`, `resume`, …), and wait until it has obeyed."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from gpu_studio.cli import exit_codes
+from gpu_studio.cli.arguments import Commands, Handler, add_command, add_json, add_run, add_seconds, named_run
+from gpu_studio.cli.output import RefusedError, note, say_json
+from gpu_studio.cli.train import add_resuming, resume_changed
+
+if TYPE_CHECKING:
+    from gpu_studio.contract.commands import Action
+    from gpu_studio.contract.directory import RunDirectory
+    from gpu_studio.runs.reading.history import History
+
+_POLL_SECONDS: Final = 0.05
+_ANSWER_SECONDS: Final = 15.0
+
+
+def register(actions: Commands) -> None:
+    """Add the five actions."""
+    add_json(_add(actions, "attach", "watch a run to its end; Ctrl+C leaves it running", attach))
+    add_json(_add(actions, "pause", "hold a run; its memory stays in use", pause))
+    going_on = "resume a paused run; with changes, one that has ended, as a new run"
+    add_resuming(_add(actions, "resume", going_on, resume))
+    parser = _add(actions, "stop", "stop a run, with a checkpoint", stop)
+    parser.add_argument("--now", action="store_true", help="without a checkpoint")
+    add_seconds(
+        parser,
+        "--patience",
+        metavar="SECONDS",
+        default=30.0,
+        help="wait so long before the trainer gets SIGTERM, and 10 seconds more before SIGKILL (default: 30)",
+    )
+    add_json(parser)
+    add_json(_add(actions, "checkpoint", "have a run write a checkpoint now", checkpoint))
+
+
+def _add(actions: Commands, name: str, summary: str, handler: Handler) -> argparse.ArgumentParser:
+    parser = add_command(actions, name, summary, f"example:\n  gpu-studio runs {name} latest", handler)
+    add_run(parser)
+    return parser
+
+
+def attach(chosen: argparse.Namespace) -> int:
+    """Follow a run to its end; Ctrl+C leaves it running."""
+    from gpu_studio.cli.following import LeaveRun, follow
+    from gpu_studio.cli.sinks import sink_for
+    from gpu_studio.common.interrupts import counted_interrupts
+
+    run = named_run(chosen)
+    with counted_interrupts() as interrupts:
+        return follow(run, sink_for(json=chosen.json), interrupts, LeaveRun)
+
+
+def pause(chosen: argparse.Namespace) -> int:
+    """Hold a run."""
+    return _ask(named_run(chosen), chosen, "pause", lambda history, _: history.state == "paused", "is paused")
+
+
+def resume(chosen: argparse.Namespace) -> int:
+    """Let a paused run go on; with changes, one that has ended, as a new run."""
+    run = named_run(chosen)
+    if chosen.plan or chosen.settings or chosen.checkpoint:
+        return resume_changed(run, chosen)
+    return _ask(run, chosen, "resume", lambda history, _: history.state == "running", "goes on")
+
+
+def checkpoint(chosen: argparse.Namespace) -> int:
+    """Have a run write a checkpoint."""
+    return _ask(named_run(chosen), chosen, "checkpoint", _wrote, "has written a checkpoint")
+
+
+def stop(chosen: argparse.Namespace) -> int:
+    """Stop a run, and wait until it is gone."""
+    from gpu_studio.runs.stop import Patience, StopLadder
+
+    run = named_run(chosen)
+    _refuse_unless_live(run)
+    ladder = StopLadder(run, now=chosen.now, patience=Patience(asked=chosen.patience))
+    reported = ""
+    while ladder.advance() != "gone":
+        if ladder.problem:
+            raise RefusedError(ladder.problem)
+        if ladder.said != reported and not chosen.json:
+            note(ladder.said)
+        reported = ladder.said
+        time.sleep(_POLL_SECONDS)
+    return _tell(run, chosen, _ended(run))
+
+
+def _ended(run: RunDirectory) -> str:
+    from gpu_studio.runs.diagnosis import explain
+    from gpu_studio.runs.state import state_of
+
+    state = state_of(run)
+    why = f" {explain(run).message}" if state == "lost" else ""
+    return f"{run.id} has ended: {state}.{why}"
+
+
+def _ask(
+    run: RunDirectory, chosen: argparse.Namespace, action: Action, done: Callable[[History, float], bool], words: str
+) -> int:
+    from gpu_studio.contract.commands import send
+    from gpu_studio.runs.reading.history import History
+    from gpu_studio.runs.reading.tail import Tail
+    from gpu_studio.runs.state import is_live
+
+    _refuse_unless_live(run)
+    tail, history = Tail(run.events_file), History()
+    history.apply_all(tail.read_all())
+    asked = send(run, action).time
+    end = time.monotonic() + _ANSWER_SECONDS
+    while not done(history, asked):
+        if time.monotonic() > end or not is_live(run):
+            return _tell(run, chosen, f"{run.id} was asked to, but has not answered yet.")
+        time.sleep(_POLL_SECONDS)
+        history.apply_all(tail.read_all())
+    return _tell(run, chosen, f"{run.id} {words}.")
+
+
+def _wrote(history: History, asked: float) -> bool:
+    return bool(history.checkpoints) and history.checkpoints[-1].time >= history.time_of(asked)
+
+
+def _tell(run: RunDirectory, chosen: argparse.Namespace, text: str) -> int:
+    from gpu_studio.runs.lineage import read_history
+
+    if chosen.json:
+        history = read_history(run)
+        say_json({"run": run.id, "state": history.state, "step": history.step, "epoch": history.epoch})
+    else:
+        note(text)
+    return exit_codes.OK
+
+
+def _refuse_unless_live(run: RunDirectory) -> None:
+    from gpu_studio.runs.state import is_live, state_of
+
+    if not is_live(run):
+        raise RefusedError(
+            f"{run.id} is not training any more ({state_of(run)}). "
+            f"Go on from its last checkpoint with: gpu-studio resume {run.id}"
+        )

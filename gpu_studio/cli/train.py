@@ -1,0 +1,177 @@
+"""`train` and `resume`: start a run, and follow it or leave it running."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpu_studio.cli import exit_codes
+from gpu_studio.cli.arguments import (
+    Commands,
+    add_allowing,
+    add_command,
+    add_json,
+    add_run,
+    add_set,
+    named_run,
+    runs_folder,
+)
+from gpu_studio.cli.exit_codes import EXPLAINED
+from gpu_studio.cli.output import note, say, say_json
+
+if TYPE_CHECKING:
+    from gpu_studio import plan as plans
+    from gpu_studio.contract.directory import RunDirectory
+    from gpu_studio.runs.launch import Launched
+
+STARTER = "starter"
+_TRAIN = (
+    """Ctrl+C once stops the run with a checkpoint; twice stops it now, without one. Closing the terminal leaves the
+run alive: see it again with `gpu-studio runs attach latest`, or in the window.
+
+examples:
+  gpu-studio train
+  gpu-studio train digits.plan.toml --set training.epochs=1 training.batch_size=128
+  gpu-studio train digits.plan.toml --name "wide" --set "model.options={ hidden = [512] }"
+  gpu-studio train digits.plan.toml --detach
+  gpu-studio train digits.plan.toml --json | grep '"event": "epoch"'
+
+"""
+    + EXPLAINED
+)
+_RESUME = (
+    """Devices, carve, strategy, epochs, learning rate and checkpoints may change; model, data and optimizer may not.
+
+examples:
+  gpu-studio resume latest
+  gpu-studio resume latest --set training.epochs=40
+  gpu-studio resume 20261120 --checkpoint best --set distribution.strategy=none
+  gpu-studio resume latest --plan four-devices.plan.toml
+
+"""
+    + EXPLAINED
+)
+
+
+def register(commands: Commands) -> None:
+    """Add both commands."""
+    parser = add_command(commands, "train", "train a plan", _TRAIN, train, trains=True)
+    parser.add_argument(
+        "plan", metavar="PLAN", nargs="?", default=STARTER, help="the plan file; without it, the starter plan"
+    )
+    add_set(parser)
+    parser.add_argument("--name", help="another name for the plan")
+    _add_following(parser)
+    summary = "resume a run that has ended, from a checkpoint, as a new run"
+    parser = add_command(commands, "resume", summary, _RESUME, resume, trains=True)
+    add_run(parser)
+    add_resuming(parser)
+
+
+def add_resuming(parser: argparse.ArgumentParser) -> None:
+    """Add what a run can go on with, and what becomes of it then: `resume` and `runs resume` take it."""
+    parser.add_argument("--checkpoint", metavar="NAME", help="the checkpoint, or: best (default: the newest)")
+    parser.add_argument("--plan", metavar="PLAN", type=Path, help="resume with this plan instead of the run's own")
+    add_set(parser)
+    _add_following(parser)
+
+
+def _add_following(parser: argparse.ArgumentParser) -> None:
+    add_allowing(parser)
+    parser.add_argument("--detach", action="store_true", help="return at once, and leave the run training")
+    add_json(parser, "write the run's events, one JSON document a line")
+
+
+def train(chosen: argparse.Namespace) -> int:
+    """Train a plan file, or the starter plan of this machine."""
+    from dataclasses import replace
+
+    from gpu_studio import plan as plans
+    from gpu_studio.cli.given_plan import every_problem, have_allowed, this_machine
+    from gpu_studio.runs.launch import launch
+
+    path = None if chosen.plan == STARTER else Path(chosen.plan)
+    machine = this_machine(users=path is None)
+    plan = plans.load(path) if path else plans.starter(machine)
+    plan = plans.with_settings(plan, chosen.settings)
+    if chosen.name is not None:
+        plan = replace(plan, name=chosen.name)
+    base = path.absolute().parent if path else Path.cwd()
+    have_allowed(plan, base, allow=chosen.allow_code, may_ask=not chosen.json)
+    if problems := every_problem(plan, base, machine):
+        raise plans.PlanError(problems, str(path or plan.name))
+    return _start(lambda: launch(plan, runs_folder(chosen), base=base, machine=machine), machine, chosen)
+
+
+def resume(chosen: argparse.Namespace) -> int:
+    """Resume an ended run as a new run: with its own plan, or another that trains the same."""
+    return resume_changed(named_run(chosen), chosen)
+
+
+def resume_changed(run: RunDirectory, chosen: argparse.Namespace) -> int:
+    """Resume `run` as `chosen` says: `checkpoint`, `plan`, `settings`."""
+    from gpu_studio import plan as plans
+    from gpu_studio.cli.given_plan import have_allowed, this_machine
+    from gpu_studio.runs.resume import other_draws
+    from gpu_studio.runs.resume import resume as resume_run
+
+    machine = this_machine()
+    plan = plans.load(chosen.plan) if chosen.plan else None
+    base = chosen.plan.absolute().parent if chosen.plan else None
+    after = plans.with_settings(plan or plans.load(run.plan_file), chosen.settings)
+    have_allowed(after, base or Path.cwd(), allow=chosen.allow_code, may_ask=not chosen.json)
+    if warning := other_draws(plans.load(run.plan_file), after, machine):
+        note(warning)
+    resumed = partial(
+        resume_run,
+        run,
+        checkpoint=chosen.checkpoint,
+        plan=plan,
+        settings=chosen.settings,
+        base=base,
+        machine=machine,
+    )
+    return _start(resumed, machine, chosen)
+
+
+def _start(start: Callable[[], Launched], machine: plans.Machine, chosen: argparse.Namespace) -> int:
+    from gpu_studio.cli.following import StopRun, follow
+    from gpu_studio.cli.sinks import sink_for
+    from gpu_studio.common.interrupts import counted_interrupts
+    from gpu_studio.runs.paths import open_to_others
+
+    if danger := open_to_others(runs_folder(chosen)):
+        note(danger)
+    if chosen.detach:
+        return _tell_detached(_accompanied(start(), machine), chosen)
+    # Counted from before the start, so that no Ctrl+C leaves behind an unannounced run.
+    with counted_interrupts() as interrupts:
+        launched = _accompanied(start(), machine)
+        return follow(launched.directory, sink_for(json=chosen.json), interrupts, StopRun, launched)
+
+
+def _accompanied(launched: Launched, machine: plans.Machine) -> Launched:
+    """The run, with the machine recorded beside it for as long as it trains, and what was predicted of it."""
+    from gpu_studio.cli.given_plan import keep_prediction
+    from gpu_studio.hardware import accompany
+
+    accompany(launched.directory.path)
+    keep_prediction(launched.directory, machine)
+    return launched
+
+
+def _tell_detached(launched: Launched, chosen: argparse.Namespace) -> int:
+    from gpu_studio.runs.naming import number_of
+
+    run = launched.directory
+    if chosen.json:
+        say_json({"run": run.id, "directory": str(run.path), "pid": launched.process.pid})
+    else:
+        say(run.id)
+        number = number_of(run)
+        which = f"Run #{number}" if number else "It"
+        note(f"{which} trains in the background. Watch it with: gpu-studio runs attach {number or run.id}")
+    return exit_codes.OK

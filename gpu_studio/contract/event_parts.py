@@ -1,0 +1,147 @@
+"""The parts of events: devices, layers, requested and actual placement, memory and times."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+
+class LogicalDevice(msgspec.Struct, kw_only=True, frozen=True):
+    """A device as TensorFlow sees it, such as `GPU:0`, carved from the `physical` device.
+
+    `limit_mib` is None if there is no limit. `uuid` and `bus_id` (`0000:2d:00.0`) identify the
+    card; None if the device is not a card, or the event does not say.
+    """
+
+    name: str
+    physical: str
+    limit_mib: int | None = None
+    description: str = ""
+    uuid: str | None = None
+    bus_id: str | None = None
+
+
+class Layer(msgspec.Struct, kw_only=True, frozen=True):
+    """A layer of the model. `output_shape` is without the batch axis.
+
+    `bytes` are those of its variables.
+    """
+
+    name: str
+    kind: str
+    output_shape: str
+    parameters: int
+    bytes: int
+
+
+class AskedPlace(msgspec.Struct, kw_only=True, frozen=True):
+    """The devices on which a layer was requested to run: several share the units of a split layer.
+
+    `joined_on` is the device where the output of a split layer is joined. `by_plan` says whether
+    the plan names the layer; a layer that it leaves out goes where its inputs are. None: not known.
+    """
+
+    layer: str
+    devices: list[str]
+    joined_on: str = ""
+    by_plan: bool | None = None
+
+
+class PartRow(msgspec.Struct, kw_only=True, frozen=True, array_like=True):
+    """The number of operations of a part of a layer that ran on a device in one pass.
+
+    `part` is the index of the part's device among those requested for the layer, `0` if it is not
+    split; or `join`, where the outputs of the parts are combined. `way` is `forward`, `backward` or
+    `update`.
+    """
+
+    layer: str
+    way: str
+    part: str
+    device: str
+    operations: int
+
+
+class Crossing(msgspec.Struct, kw_only=True, frozen=True):
+    """What one device sends another in a step: `tensors`, and `bytes` in total.
+
+    None if a shape is not known. `source` and `target` are the layers that produce and use it;
+    empty for what belongs to no layer: the data, the loss, the step counter. `way` is `forward`,
+    `backward`, `update` or `other`.
+    """
+
+    source: str
+    target: str
+    way: str
+    from_device: str
+    to_device: str
+    tensors: int
+    bytes: int | None
+
+
+class Stage(msgspec.Struct, kw_only=True, frozen=True):
+    """Consecutive layers on one device."""
+
+    device: str
+    layers: list[str]
+
+
+class StageSpan(msgspec.Struct, kw_only=True, frozen=True, array_like=True):
+    """A stage (its index in the list) at work from `begin` to `end`, without a long pause.
+
+    `way` is `forward`, `backward` or `update`; `micro_batch` is -1 for an update, None if unknown.
+    `busy` are the seconds in which one of its operations was executing. `device` is the one
+    requested for it: each part of a split layer has a span of its own; empty in runs whose events
+    gave only the stage's device.
+    """
+
+    stage: int
+    way: str
+    micro_batch: int | None
+    begin: float
+    end: float
+    busy: float
+    device: str = ""
+
+
+class DeviceMemory(msgspec.Struct, kw_only=True, frozen=True):
+    """Bytes in use on one device. `source` says what was counted.
+
+    `allocator`: TensorFlow's allocator of this logical GPU; `host`: the arena that all logical CPUs
+    share; `variables`: the bytes of the variables placed on this logical CPU, the only memory that
+    TensorFlow counts there.
+    """
+
+    device: str
+    current: int
+    peak: int
+    source: Literal["allocator", "host", "variables"]
+    limit: int | None = None
+
+
+class DeviceTimes(msgspec.Struct, kw_only=True, frozen=True):
+    """What a device did in a step, in seconds: `compute` and `communication` may overlap.
+
+    `exposed` is communication while nothing was computed; `compute`, `exposed` and `idle` add up to
+    the step. `waiting` is the communication time before the last replica reached a collective
+    operation; None if no such operation was measured.
+    """
+
+    device: str
+    compute: float
+    communication: float
+    exposed: float
+    idle: float
+    waiting: float | None = None
+
+
+class SuggestedChange(msgspec.Struct, kw_only=True, frozen=True):
+    """A change of the run's plan that may help: `text` labels its button, `field` is what it sets.
+
+    `value` is the field's new value as a plan file holds it, for example for `training.batch_size`.
+    """
+
+    text: str
+    field: str
+    value: Any

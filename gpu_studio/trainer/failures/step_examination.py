@@ -1,0 +1,240 @@
+"""Find out why a loss is not finite.
+
+The steps before it are repeated from the newest finite weights, and the last one is examined. The
+order of the samples is a function of the seed and the epoch, so the steps since a checkpoint, or
+since the beginning, can be repeated. They are repeated by the same compiled function; only the last
+two are examined, with a plain copy of the model.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from gpu_studio.contract.checkpoints import checkpoints
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.trainer import checkpoints as stored
+from gpu_studio.trainer import keras_objects
+from gpu_studio.trainer.batches import order_of
+from gpu_studio.trainer.errors import TrainerError
+from gpu_studio.trainer.failures.not_finite import NotFiniteFinding, StepExamination
+from gpu_studio.trainer.model_layers import placeable_layers
+from gpu_studio.trainer.models import build_model
+from gpu_studio.trainer.pace import CallLength
+from gpu_studio.trainer.progress import TrainingProgress
+from gpu_studio.trainer.session import Session
+from gpu_studio.trainer.sole_output import sole_output
+from gpu_studio.trainer.traced_layers import replaced_call
+
+PATIENCE_SECONDS = 30.0
+Arrays = Mapping[str, np.ndarray]
+
+
+def examine_steps(
+    session: Session, run: RunDirectory, base: Path, step: int, hurried: Callable[[], bool] = lambda: False
+) -> NotFiniteFinding | None:
+    """Examine `step`, whose loss was not finite.
+
+    None if the steps before it take too long, or if somebody waits. Afterwards the session's
+    variables have other values. Raises TrainerError and what TensorFlow raises.
+    """
+    copy = CopyOfModel(session, base)
+    progress, arrays = _newest_sound(run, step) or (TrainingProgress(), copy.fresh())
+    before = max(progress.step, step - 1)
+    if not _repeat(session, arrays, progress, before, hurried):
+        return None
+    copy.take(session.capture())
+    if before == step:
+        return _finding(progress.step, copy.look(*_samples(session, progress, step)), {})
+    norms = copy.gradient_norms(*_samples(session, progress, before))
+    if not _repeat(session, session.capture(), _moved(session, progress, before), step, hurried):
+        return None
+    copy.take(session.capture())
+    return _finding(progress.step, copy.look(*_samples(session, progress, step)), norms)
+
+
+def _finding(since: int, look: StepExamination, norms: Mapping[str, float]) -> NotFiniteFinding:
+    return NotFiniteFinding(since, look, {name: norm for name, norm in norms.items() if np.isfinite(norm)})
+
+
+def _newest_sound(run: RunDirectory, step: int) -> tuple[TrainingProgress, Arrays] | None:
+    """Return the newest finite checkpoint before `step`; None means to start at the beginning.
+
+    At least one step must be left to examine. A resumed run cannot be repeated from its beginning:
+    there the checkpoint at `step` itself will do.
+    """
+    last = step if run.resume_file.exists() else step - 1
+    for one in reversed([saved for saved in checkpoints(run) if saved.step <= last]):
+        try:
+            state, arrays = stored.read(run.checkpoints / one.name)
+            progress = TrainingProgress.from_dict(state)
+        except (TrainerError, KeyError, TypeError, ValueError):
+            continue
+        if not any(np.any(np.isnan(array)) for name, array in arrays.items() if name.startswith("model/")):
+            return progress, arrays
+    return None
+
+
+def _repeat(
+    session: Session, arrays: Arrays, progress: TrainingProgress, step: int, hurried: Callable[[], bool]
+) -> bool:
+    """Train from `progress` to `step`; False if that would take too long, or somebody waits."""
+    session.restore(arrays)
+    stream = session.training_stream(progress.epoch, progress.samples)
+    pace, now, end = (
+        CallLength(session.plan.training.steps_per_call),
+        progress.step,
+        time.monotonic() + PATIENCE_SECONDS,
+    )
+    while now < step:
+        if hurried() or time.monotonic() > end:
+            return False
+        count, began = pace.next(step - now), time.perf_counter()
+        session.program.train(stream, now, count)
+        pace.measured(count, time.perf_counter() - began)
+        now += count
+    return True
+
+
+def _moved(session: Session, progress: TrainingProgress, step: int) -> TrainingProgress:
+    """Return where in the data step number `step` begins, counting from `progress`."""
+    cut, left = session.cut, step - progress.step
+    in_epoch = cut.steps(progress.samples)
+    if left < in_epoch:
+        return TrainingProgress(progress.epoch, step, 0, progress.samples + left * cut.batch)
+    epochs, rest = divmod(left - in_epoch, cut.steps())
+    return TrainingProgress(progress.epoch + 1 + epochs, step, 0, rest * cut.batch)
+
+
+def _samples(session: Session, progress: TrainingProgress, step: int) -> tuple[np.ndarray, np.ndarray]:
+    """The global batch of a step: samples and targets."""
+    at = _moved(session, progress, step)
+    order = order_of(at.epoch, session.cut.samples, session.plan.training.seed).numpy()
+    rows = order[at.samples : at.samples + session.cut.batch]
+    split = session.dataset.train
+    return split.seen(rows), split.wanted(rows)
+
+
+class CopyOfModel:
+    """A copy built like the run's model, with its initial weights, on TensorFlow's first device."""
+
+    def __init__(self, session: Session, base: Path) -> None:
+        self._session = session
+        plan = session.plan
+        self.model = build_model(plan.model, session.dataset, base, plan.training.seed)
+        self._layers = [each.layer for each in placeable_layers(self.model)]
+
+    def fresh(self) -> dict[str, np.ndarray]:
+        """The variables that the run began with, named as in its checkpoints."""
+        plan, steps = self._session.plan, self._session.cut.steps()
+        optimizer = keras_objects.make_optimizer(plan.training, steps, steps * plan.training.epochs)
+        optimizer.build(self.model.trainable_variables)
+        slots = [variable for variable in optimizer.variables if variable.name != "learning_rate"]
+        values = [variable.numpy() for variable in (*self.model.weights, *slots)]
+        return dict(zip(self._session.variables, values, strict=True))
+
+    def take(self, arrays: Arrays) -> None:
+        """Load these weights, named as in a checkpoint."""
+        weights = [value for name, value in arrays.items() if name.startswith("model/")]
+        for variable, value in zip(self.model.weights, weights, strict=True):
+            variable.assign(value)
+
+    def look(self, x: np.ndarray, y: np.ndarray) -> StepExamination:
+        """Find what is first not finite when these samples go through the model."""
+        if not _is_finite(x) or not _is_finite(y):
+            return StepExamination("data")
+        for layer in self._layers:
+            # Infinite weights that nothing trains may be intended, as in a mask.
+            if not all(map(_is_finite, layer.trainable_weights)) or any(map(_is_nan, layer.non_trainable_weights)):
+                return StepExamination("weights", layer.name)
+        for part in self._parts(x, y):
+            layer, loss = self._forward(*part)
+            if layer is not None:
+                return StepExamination("output", layer)
+            if not _is_finite(loss):
+                return StepExamination("loss")
+        return StepExamination("none")
+
+    def gradient_norms(self, x: np.ndarray, y: np.ndarray) -> dict[str, float]:
+        """The norm of each layer's gradient over the whole batch."""
+        totals: list[Any] = [None] * len(self.model.trainable_variables)
+        for part in self._parts(x, y):
+            totals = [_sum(total, more) for total, more in zip(totals, self._gradients(*part, len(x)), strict=True)]
+        squares = {
+            id(variable): float(tf.reduce_sum(tf.square(tf.cast(total, tf.float64))))
+            for variable, total in zip(self.model.trainable_variables, totals, strict=True)
+            if total is not None
+        }
+        return {
+            layer.name: sum(squares.get(id(variable), 0.0) for variable in layer.trainable_variables) ** 0.5
+            for layer in self._layers
+            if layer.trainable_variables
+        }
+
+    def _parts(self, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Cut the batch into parts as large as those that a device computed in training."""
+        rows = max(1, -(-len(x) // self._session.cut.replicas))
+        for first in range(0, len(x), rows):
+            yield x[first : first + rows], y[first : first + rows]
+
+    def _forward(self, x: np.ndarray, y: np.ndarray) -> tuple[str | None, Any]:
+        """Return the first layer whose output is not finite, and the mean loss."""
+        bad: list[str] = []
+        with self._watched(bad):
+            outputs = sole_output(self.model(x, training=True))
+        return (bad[0] if bad else None), tf.reduce_mean(self._loss(y, outputs))
+
+    def _gradients(self, x: np.ndarray, y: np.ndarray, samples: int) -> list[Any]:
+        variables = self.model.trainable_variables
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(self._loss(y, sole_output(self.model(x, training=True)))) / samples
+        return [
+            tf.convert_to_tensor(g) if g is not None else None
+            for g in tape.gradient(loss, [v.value for v in variables])
+        ]
+
+    def _loss(self, y: np.ndarray, outputs: Any) -> Any:
+        """The loss of each sample, shape (samples,)."""
+        losses = tf.cast(self._session.program.loss(y, outputs), tf.float32)
+        rank = losses.shape.rank or 1
+        return tf.reduce_mean(losses, axis=list(range(1, rank))) if rank > 1 else losses
+
+    @contextmanager
+    def _watched(self, bad: list[str]) -> Iterator[None]:
+        with ExitStack() as stack:
+            for layer in self._layers:
+                stack.enter_context(replaced_call(layer, _watching(layer.name, bad)))
+            yield
+
+
+def _watching(name: str, bad: list[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def around(call: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            outputs = call(*args, **kwargs)
+            if not all(_is_finite(each) for each in keras.tree.flatten(outputs) if tf.is_tensor(each)):
+                bad.append(name)
+            return outputs
+
+        return watched
+
+    return around
+
+
+def _is_finite(values: Any) -> bool:
+    array = np.asarray(values.numpy() if hasattr(values, "numpy") else values)
+    return not np.issubdtype(array.dtype, np.inexact) or bool(np.all(np.isfinite(array)))
+
+
+def _is_nan(variable: Any) -> bool:
+    return bool(np.any(np.isnan(variable.numpy()))) if "float" in str(variable.dtype) else False
+
+
+def _sum(total: Any, more: Any) -> Any:
+    return more if total is None else total if more is None else total + more

@@ -1,0 +1,236 @@
+"""Models of the user's own: from a Python function, or from a `.keras` file."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import keras
+from keras.src.utils import naming
+
+from gpu_studio.contract.nearest_file import hint
+from gpu_studio.plan.problems import printable
+from gpu_studio.trainer.data import Dataset
+from gpu_studio.trainer.errors import ModelError, UserCodeError
+from gpu_studio.trainer.user_code import UserFunction, give
+from gpu_studio.trainer.user_code.telling import kind_in_words
+
+
+def python_model(text: str, options: Mapping[str, Any], dataset: Dataset, base: Path, seed: int) -> keras.Model:
+    """Return the model that the function `text` (`models.py:build_model`) builds for the data.
+
+    The function is called with `options`, and with those of these that its signature names:
+    `input_shape` (one sample's), `outputs` (units of the last layer), `classes` (None for values)
+    and `seed`. A model that is no graph becomes the only layer of one. Raises UserCodeError for
+    whatever goes wrong in the function, and ModelError for a model that does not fit the data or
+    has training steps of its own.
+    """
+    offered = {
+        "input_shape": dataset.sample_shape,
+        "outputs": dataset.outputs,
+        "classes": dataset.classes,
+        "seed": seed,
+    }
+    # Keras numbers layers without a name: restart the numbers, so that every process gets the same.
+    naming.reset_uids()
+    function, made = give("model", text, options, offered, base)
+    if not isinstance(made, keras.Model):
+        raise _no_model(function, made)
+    check_steps(function.name, made)
+    model = function.guarded(lambda: _as_graph(made, dataset))
+    check_shapes(function.name, model, dataset)
+    return model
+
+
+def _as_graph(made: keras.Model, dataset: Dataset) -> keras.Model:
+    samples = dataset.train.seen(slice(1))
+    if isinstance(made, keras.Sequential):
+        if not made.built:
+            made.build((None, *dataset.sample_shape))
+        return made
+    if hasattr(made, "_nodes_by_depth"):  # as a graph has, and no other model
+        return made
+    # Called on numbers first, so that its layers create their weights however it calls them.
+    made(samples)
+    inputs = keras.Input(dataset.sample_shape, dtype=samples.dtype.name, name="inputs")
+    return keras.Model(inputs, made(inputs), name=made.name)
+
+
+def _no_model(function: UserFunction, made: object) -> UserCodeError:
+    return UserCodeError(
+        f"{function.name} returned {kind_in_words(made)} where a keras.Model is needed.",
+        [f"Let it end with: return model. It begins in line {function.line} of {function.file}."],
+    )
+
+
+_LAMBDA = "Requested the deserialization of a"
+"""How Keras 3 begins where its safe mode refuses a `Lambda` layer, or a lambda anywhere else."""
+_INNERMOST = "Exception encountered:"
+_OBJECTS = re.compile(
+    r"^A total of \d+ objects could not be loaded\. Example error message for object (.+?):\s+(.+)", re.S
+)
+_ARRAYS = re.compile(r"\s*Target variable: .*", re.S)
+_LONGEST = 300
+_SAVE = "Save the whole model with model.save('model.keras') in Keras 3."
+
+
+def load_file(path: Path, dataset: Dataset) -> keras.Model:
+    """The model saved in `path`, if it fits the data.
+
+    Raises ModelError if the file is missing, cut off, no `.keras` file, needs code of its own, or if the model's input
+    or output does not fit.
+    """
+    if not path.is_file():
+        advice = ["Put it back there, or change model.file in the plan; it is relative to the plan."]
+        raise ModelError(f"There is no model file {path}{hint(path) or '.'}", advice)
+    if path.suffix != ".keras" or not zipfile.is_zipfile(path):
+        raise ModelError(f"{path} is no .keras file, or it is cut off.", [_SAVE, "If it was copied, copy it again."])
+    model = _loaded(path)
+    check_shapes(path.name, model, dataset)
+    return model
+
+
+def _loaded(path: Path) -> keras.Model:
+    try:
+        return keras.saving.load_model(path, compile=False, safe_mode=True)
+    except Exception as error:  # Keras passes on whatever error a damaged file causes
+        raise _refused(path, error) from error
+
+
+def _refused(path: Path, error: Exception) -> ModelError:
+    if str(error).startswith(_LAMBDA):
+        return ModelError(
+            f"{path.name} holds a Lambda layer, Python code that would run when loaded; Keras' safe mode refuses it.",
+            ["Replace Lambda layers by Keras' own layers or keras.ops and save the model again."],
+        )
+    return ModelError(
+        f"Keras cannot load {path.name}: {_reason(error)}",
+        [
+            _SAVE,
+            "Layers of your own classes cannot be loaded: their code is not in the file.",
+            "The file may be damaged.",
+        ],
+    )
+
+
+def _reason(error: Exception) -> str:
+    """Return the reason in Keras' message.
+
+    The innermost error, without configurations and arrays.
+    """
+    message = str(error)
+    if _INNERMOST in message:
+        message = message.rpartition(_INNERMOST)[2]
+    elif objects := _OBJECTS.match(message):
+        message = f"{objects[1]}: {_ARRAYS.sub('', objects[2])}"
+    words = printable(" ".join(message.split()))
+    cut = words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
+    return cut or type(error).__name__
+
+
+Shape = tuple[int | None, ...]
+
+
+def check_shapes(source: str, model: keras.Model, dataset: Dataset) -> None:
+    """Raises ModelError, naming both shapes, if the model from `source` does not fit the data."""
+    taken = _one_shape(source, "inputs", getattr(model, "inputs", None))
+    given = dataset.sample_shape
+    if len(taken) != len(given) or any(size not in (None, own) for size, own in zip(taken, given, strict=True)):
+        raise ModelError(
+            f"{source} takes samples of shape {taken}, but one of {dataset.name} has the shape {given}.",
+            ["Choose data of that shape, or build the model with keras.Input for this one."],
+        )
+    _check_output(source, _one_shape(source, "outputs", getattr(model, "outputs", None)), dataset)
+
+
+def _check_output(source: str, shape: Shape, dataset: Dataset) -> None:
+    if shape == (dataset.outputs,):
+        return
+    if len(shape) > 1:
+        raise ModelError(
+            f"{source} gives outputs of shape {shape} for each sample, where GPU Studio trains one class or one value.",
+            [
+                "Put a layer before the last one that makes one row of a sample, such as GlobalAveragePooling2D.",
+                "What learns an output for each pixel or step is trained by Keras' own fit, in a script.",
+            ],
+        )
+    needed = f"one output for each of its {dataset.classes} classes" if dataset.classes else "one output, the value"
+    raise ModelError(
+        f"{source} ends in outputs of shape {shape}, but {dataset.name} needs {needed}: ({dataset.outputs},).",
+        [f"Give the model's last layer {dataset.outputs} units.", "Choose other data."],
+    )
+
+
+def _one_shape(source: str, what: str, tensors: Any) -> Shape:
+    """The shape of the model's only input or output, without the samples' axis."""
+    if not tensors or len(tensors) != 1:
+        raise ModelError(
+            f"{source} has {len(tensors or [])} {what}; a model that GPU Studio trains has one.",
+            ["Give a model with one input and one output, built or called once."],
+        )
+    return tuple(tensors[0].shape[1:])
+
+
+_STEPS = (
+    "train_step",
+    "test_step",
+    "compute_loss",
+    "fit",
+    "train_on_batch",
+    "make_train_function",
+    "make_test_function",
+)
+"""The methods by which Keras trains and evaluates. A run calls the model itself, and none of them."""
+
+
+def check_steps(source: str, made: keras.Model) -> None:
+    """Raises ModelError if the model from `source` has training steps of its own, or no `call`."""
+    own = [name for name in _STEPS if _is_own(made, name)]
+    kind = type(made).__name__
+    if own:
+        raise ModelError(
+            f"{source} returns a {kind} with its own {own[0]}, which GPU Studio would never call: it trains the "
+            "model's outputs with the plan's loss and optimizer, so something else would be trained than was written.",
+            [
+                "Train it with Keras' own fit, in a script.",
+                f"If the plan's loss is what it is to learn by, take {' and '.join(own)} out of it.",
+                "What its layers give to add_loss is part of the loss here, too.",
+            ],
+        )
+    if _has_no_call(made):
+        raise ModelError(
+            f"{source} returns a {kind} that has no method call, so there is nothing that makes outputs of samples.",
+            [
+                f"Give {kind} a method call(self, inputs) that returns the outputs.",
+                "Or build the model as keras.Model(inputs, outputs).",
+                "A model of several networks that train each other, such as a GAN, needs a script of its own.",
+            ],
+        )
+
+
+def compiled_with(model: keras.Model) -> str:
+    """Return in words what optimizer and loss the model was compiled with; empty if none."""
+    # A model that is no graph became the only layer of one of the same name.
+    inner = model.layers[-1] if model.layers else model
+    own = inner if isinstance(inner, keras.Model) and inner.name == model.name else model
+    if not getattr(own, "compiled", False):
+        return ""
+    return " and ".join(filter(None, [type(own.optimizer).__name__, _named(own.loss)]))
+
+
+def _is_own(made: keras.Model, name: str) -> bool:
+    found = getattr(made, name, None)
+    return getattr(found, "__func__", found) is not getattr(keras.Model, name)
+
+
+def _has_no_call(made: keras.Model) -> bool:
+    return getattr(type(made), "call", None) is keras.Model.call
+
+
+def _named(loss: Any) -> str:
+    if loss is None or isinstance(loss, str):
+        return loss or ""
+    return str(getattr(loss, "__name__", type(loss).__name__))

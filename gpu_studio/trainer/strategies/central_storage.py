@@ -1,0 +1,42 @@
+"""Central storage, in the trainer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from gpu_studio.plan import Distribution, Training
+from gpu_studio.plan.keras_names import OPTIMIZERS, keras_name
+from gpu_studio.plan.logical import DeviceLike
+from gpu_studio.plan.strategies import CENTRAL_STORAGE
+from gpu_studio.trainer.errors import PlanRefused
+from gpu_studio.trainer.strategies.spread import Spread, replicas_of
+
+
+def spread(chosen: Distribution, devices: Sequence[DeviceLike]) -> Spread:
+    """A replica on each of these devices, and all variables on one device."""
+    names = replicas_of(CENTRAL_STORAGE, chosen, devices)
+    home = CENTRAL_STORAGE.parameter_home(chosen, names)
+    strategy = tf.distribute.experimental.CentralStorageStrategy(list(names), home)
+    return Spread(CENTRAL_STORAGE.name, strategy, names, parameter_device=home)
+
+
+def refuse_impossible(strategy: Any, training: Training, *, float16: bool) -> None:
+    """Raises PlanRefused if `strategy` is this one and its replicas would write variables.
+
+    It forbids that for variables whose `aggregation` Keras does not set.
+    """
+    if not isinstance(strategy, tf.distribute.experimental.CentralStorageStrategy):
+        return
+    name = keras_name(training.optimizer, OPTIMIZERS)
+    impossible = {
+        f"the optimizer {name}": name in CENTRAL_STORAGE.refused_optimizers,
+        "float16 mixed precision": float16,
+    }
+    for what in (what for what, asked in impossible.items() if asked):
+        raise PlanRefused(
+            f"Keras cannot carry out {what} under {CENTRAL_STORAGE.name}.",
+            ['Set distribution.strategy = "mirrored", which can.', "Leave it out."],
+        )

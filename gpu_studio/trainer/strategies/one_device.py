@@ -1,0 +1,18 @@
+"""One device, in the trainer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from gpu_studio.plan import Distribution
+from gpu_studio.plan.logical import DeviceLike
+from gpu_studio.plan.strategies import ONE_DEVICE
+from gpu_studio.trainer.strategies.spread import Spread, replicas_of
+
+
+def spread(chosen: Distribution, devices: Sequence[DeviceLike]) -> Spread:
+    """Everything on the first of these devices."""
+    names = replicas_of(ONE_DEVICE, chosen, devices)
+    return Spread(ONE_DEVICE.name, tf.distribute.OneDeviceStrategy(f"/device:{names[0]}"), names)

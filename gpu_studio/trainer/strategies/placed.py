@@ -1,0 +1,19 @@
+"""Placed, in the trainer: `trainer/placed` does the work, without `tf.distribute`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from gpu_studio.plan import Distribution, Placed
+from gpu_studio.plan.logical import DeviceLike
+from gpu_studio.plan.strategies import PLACED
+from gpu_studio.trainer.strategies.spread import Spread, replicas_of
+
+
+def spread(chosen: Distribution, devices: Sequence[DeviceLike]) -> Spread:
+    """One model over the devices that its placement names, or on the first if it names none."""
+    names = replicas_of(PLACED, chosen, devices)
+    placement = chosen.placed or Placed()
+    return Spread(PLACED.name, tf.distribute.get_strategy(), names, placement=placement)

@@ -1,1 +1,0 @@
-"""What the window does with plans, runs and the queue."""

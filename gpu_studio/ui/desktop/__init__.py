@@ -1,1 +1,0 @@
-"""What the desktop around the window is told."""

@@ -1,0 +1,1 @@
+"""The Devices page: the cards, their users, their links, and the doctor's findings."""

@@ -1,0 +1,212 @@
+"""A message that does not interrupt: what happened, why, and what to do.
+
+It offers at most one action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QEnterEvent, QHideEvent, QKeyEvent
+from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QVBoxLayout, QWidget
+
+from gpu_studio.ui.kit.button import Button
+from gpu_studio.ui.kit.labels import Paragraph
+from gpu_studio.ui.kit.theme.tokens import GRID
+
+Tone = Literal["plain", "warning", "bad"]
+SHOWN_MS = 8_000
+"""How long a message stays that asks for nothing."""
+OFFERED_MS = 30_000
+"""How long one stays that offers something to do."""
+WIDEST = 460
+AROUND = 2 * GRID
+
+
+class Notice(QFrame):
+    """One message at a time, over a corner of the pages, which do not move.
+
+    A new message replaces the old one.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("toast")
+        self._action: Callable[[], object] | None = None
+        self._about = ""
+        self._over: QWidget | None = None
+        self._before: QWidget | None = None
+        self._text = Paragraph()
+        self.button, self.close_button = Button("", small=True), Button("Close", "quiet", small=True)
+        self.button.clicked.connect(self._act)
+        self.close_button.setToolTip("Close this message (Esc)")
+        self.close_button.clicked.connect(self.hide)
+        self._clock = QTimer(self)
+        self._clock.setSingleShot(True)
+        self._clock.timeout.connect(self._go)
+        self._lay_out()
+        self.hide()
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            application.focusChanged.connect(self._follow_focus)
+
+    @property
+    def text(self) -> str:
+        """The message, also after it was closed."""
+        return self._text.text()
+
+    @property
+    def leaves_in(self) -> int | None:
+        """The milliseconds until it closes by itself; None if it stays."""
+        return self._clock.interval() if self._clock.isActive() else None
+
+    def float_over(self, pages: QWidget) -> None:
+        """Float over the lower corner of these pages, which have the same parent."""
+        self._over = pages
+        self.setParent(pages.parentWidget())
+        pages.installEventFilter(self)
+        self.hide()
+
+    def say(
+        self,
+        text: str,
+        tone: Tone = "plain",
+        label: str = "",
+        action: Callable[[], object] | None = None,
+        *,
+        about: str = "",
+        stays: bool = False,
+    ) -> None:
+        """Show a message.
+
+        With a `label` there is a button for the `action`, which also closes the message.
+        """
+        self._clock.stop()
+        self._action, self._about = action, about
+        self._text.setText(text)
+        self.setAccessibleName(text)
+        self.button.setVisible(bool(label and action))
+        self.button.setText(label)
+        self.button.setAccessibleName(label)
+        self.setProperty("tone", tone)
+        self.style().unpolish(self)
+        self.style().polish(self)
+        self._clock.setInterval(0 if stays or tone == "bad" else OFFERED_MS if label else SHOWN_MS)
+        self.show()
+        self._place()
+        self.raise_()
+        self._count_down()
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, text))
+
+    def settle(self, about: str) -> None:
+        """Close the message if it is about this: it no longer holds."""
+        if about == self._about:
+            self.hide()
+
+    def take_focus(self) -> None:
+        """Move the focus to the message, if there is one."""
+        if self.isVisible():
+            (self.button if self.button.isVisible() else self.close_button).setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """Keep to the corner of the pages."""
+        if watched is self._over and event.type() in (QEvent.Type.Resize, QEvent.Type.Move):
+            self._place()
+        return super().eventFilter(watched, event)
+
+    def enterEvent(self, event: QEnterEvent) -> None:  # noqa: N802 - Qt's name
+        """Stay while the pointer is over it."""
+        super().enterEvent(event)
+        self._clock.stop()
+
+    def leaveEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Stay a while longer."""
+        super().leaveEvent(event)
+        self._count_down()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Escape closes the message."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.hide()
+        else:
+            super().keyPressEvent(event)
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
+        """Stop the countdown."""
+        super().hideEvent(event)
+        self._clock.stop()
+
+    def setVisible(self, visible: bool) -> None:  # noqa: N802 - Qt's name
+        """Return the focus before Qt moves it to whatever comes next."""
+        if not visible:
+            self._give_back_focus()
+        super().setVisible(visible)
+
+    def _follow_focus(self, old: QWidget | None, new: QWidget | None) -> None:
+        if new is not None and self.isAncestorOf(new):
+            self._clock.stop()
+            if old is not None and not self.isAncestorOf(old):
+                self._before = old
+            return
+        if old is not None and self.isAncestorOf(old):
+            self._count_down()
+        self._place()
+
+    def _give_back_focus(self) -> None:
+        focused = QApplication.focusWidget()
+        if focused is None or not self.isAncestorOf(focused):
+            return
+        before, self._before = self._before, None
+        if before is not None and before.isVisible() and before.window() is self.window():
+            before.setFocus(Qt.FocusReason.OtherFocusReason)
+        else:
+            self.window().setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _count_down(self) -> None:
+        focused = QApplication.focusWidget()
+        kept = self.underMouse() or (focused is not None and self.isAncestorOf(focused))
+        if self.isVisible() and self._clock.interval() and not kept:
+            self._clock.start()
+
+    def _go(self) -> None:
+        # The user cannot have read it while another window was active.
+        if self.window().isActiveWindow():
+            self.hide()
+        else:
+            self._clock.start()
+
+    def _place(self) -> None:
+        if self._over is None or self.isHidden():
+            return
+        width = min(WIDEST, self._over.width() - 2 * AROUND)
+        height = max(self.minimumSizeHint().height(), self._column.totalHeightForWidth(width))
+        there = self._over.geometry().adjusted(AROUND, AROUND, -AROUND, -AROUND)
+        right, low = there.right() - width, there.bottom() - height
+        corners = [QRect(x, y, width, height) for x, y in ((right, low), (there.left(), low), (right, there.top()))]
+        self.setGeometry(next((corner for corner in corners if not self._hides_focus(corner)), corners[0]))
+
+    def _hides_focus(self, place: QRect) -> bool:
+        """Return whether the message would cover the focused widget, which must stay visible."""
+        focused, parent = self.window().focusWidget(), self.parentWidget()
+        if focused is None or parent is None or not parent.isAncestorOf(focused) or self.isAncestorOf(focused):
+            return False
+        return place.intersects(QRect(focused.mapTo(parent, QPoint(0, 0)), focused.size()))
+
+    def _lay_out(self) -> None:
+        self._column = column = QVBoxLayout(self)
+        row = QHBoxLayout()
+        column.setContentsMargins(GRID + 6, GRID + 2, GRID + 2, GRID)
+        column.setSpacing(GRID // 2)
+        column.addWidget(self._text)
+        row.addStretch(1)
+        row.addWidget(self.button)
+        row.addWidget(self.close_button)
+        column.addLayout(row)
+
+    def _act(self) -> None:
+        action = self._action
+        self.hide()
+        if action is not None:
+            action()

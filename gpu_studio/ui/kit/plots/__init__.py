@@ -1,0 +1,1 @@
+"""Plots over time: fast enough for a live run, and small enough to be read."""

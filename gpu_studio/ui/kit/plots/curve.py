@@ -1,0 +1,255 @@
+"""One curve of a plot, created once and fed often."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtGui import QColor, QPen
+
+from gpu_studio.runs.reading.pyramid import Pyramid
+from gpu_studio.runs.reading.series import Array, Near, Series
+from gpu_studio.ui.kit.plots.axes import LINEAR, Scale
+from gpu_studio.ui.kit.plots.reduce import (
+    Average,
+    AxisView,
+    Curve,
+    CurvePart,
+    Flags,
+    Remembered,
+    spliced,
+    two_a_column,
+    visible,
+)
+from gpu_studio.ui.kit.theme.tokens import Tokens
+
+Colour = Callable[[Tokens], str]
+
+_NOTHING: Array = np.empty(0)
+_DOT = 5.0
+_START, _ENOUGH, _FAR, _AIR = 0.02, 20, 3.0, 0.1
+"""The first steps are so large a part of the axis; they stand far above at least so many other points if they make the
+axis so many times as high as these need, which are then given so much air."""
+# Dots closer to each other than this would merge into a thick line.
+_PIXELS_PER_DOT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a curve looks: its colour in a theme, its dash in pen widths, and whether its points are dotted."""
+
+    colour: Colour
+    dash: tuple[int, ...] = ()
+    dots: bool = False
+
+    def pen(self, tokens: Tokens, width: float) -> QPen:
+        """The pen, `width` device pixels wide at any zoom. One of 1 is drawn many times faster than a wider one."""
+        pen = QPen(QColor(self.colour(tokens)), width)
+        pen.setCosmetic(True)
+        if self.dash:
+            pen.setDashPattern([float(part) for part in self.dash])
+        return pen
+
+
+class PlotCurve:
+    """A series over time, and the items that draw it. Its times count from wherever `origin`, the run's start, does.
+
+    The line is broken where nothing is known for longer than `longest_gap` seconds, and with `breaks` where a value is
+    no number. It goes when all of the names that it `belongs` to are hidden. In a table its column is called `heading`;
+    without one it has none there. Where it `forgives_the_start`, a run's first steps do not rule the axis; `beyond` is
+    how high they reach above it then, else minus infinity.
+    """
+
+    def __init__(self, style: Style) -> None:
+        self.style = style
+        self.smoothing = 0.0
+        self.longest_gap = math.inf
+        self.breaks = False
+        self.belongs: frozenset[str] = frozenset()
+        self.heading = ""
+        self.left_out = False
+        self.forgives_the_start = False
+        self.beyond = -math.inf
+        self._times, self._values, self._origin = _NOTHING, _NOTHING, 0.0
+        self._pyramid: Pyramid | None = None
+        self._near: Near | None = None
+        self._coarse = (0, 1.0)
+        self._average = Average()
+        self._extremes, self._of_averages = Remembered(), Remembered()
+        self._drawn: tuple[object, ...] = ()
+        self._range: tuple[float, float] | None = None
+        self._line = pg.PlotCurveItem(connect="all", antialias=False, skipFiniteCheck=True)
+        self._dots = pg.ScatterPlotItem(size=_DOT, pxMode=True, pen=None) if style.dots else None
+
+    @property
+    def items(self) -> list[pg.GraphicsObject]:
+        """What has to be put into the plot."""
+        return [self._line] if self._dots is None else [self._line, self._dots]
+
+    @property
+    def shown(self) -> bool:
+        """Whether it is drawn at all."""
+        return bool(self._line.isVisible())
+
+    @property
+    def series(self) -> tuple[Array, Array]:
+        """Its times in seconds since 1970, shape (points,), and as many values; what is near point by point."""
+        parts = self._parts()
+        if len(parts) == 1:
+            return self._times, self._values
+        times, values = zip(
+            *((part.times[part.low : part.high], part.values[part.low : part.high]) for part in parts), strict=True
+        )
+        return np.concatenate(times), np.concatenate(values)
+
+    @property
+    def strokes(self) -> tuple[Array, Array, Flags]:
+        """What was drawn last: places and heights, shape (points,), and whether each is joined to the one after it."""
+        x, y = (_NOTHING, _NOTHING) if self._line.xData is None else self._line.getData()
+        connect = self._line.opts["connect"]
+        return x, y, np.ones(len(x), dtype=np.bool_) if isinstance(connect, str) else connect.astype(np.bool_)
+
+    @property
+    def dots(self) -> int:
+        """How many dots were drawn last."""
+        return 0 if self._dots is None else len(self._dots.getData()[0])
+
+    def show(self, shown: bool) -> None:
+        """Draw it, or not; nothing is drawn anew by that."""
+        if shown != self.shown:
+            for item in self.items:
+                item.setVisible(shown)
+
+    def set_tokens(self, tokens: Tokens, width: float = 1.0) -> None:
+        """Wear the colours of this theme, in lines of `width` device pixels."""
+        self._line.setPen(self.style.pen(tokens, width))
+        if self._dots is not None:
+            self._dots.setBrush(QColor(self.style.colour(tokens)))
+
+    def set_series(self, times: Array, values: Array, origin: float, series: Series | None = None) -> None:
+        """Take sorted times, shape (points,), and as many values. The arrays are read when the curve is drawn.
+
+        Where they come from a `series`, a long curve is drawn without a look at every point, and what is near of it,
+        point by point.
+        """
+        self._times, self._values, self._origin = times, values, origin
+        self._pyramid, self._near = (None, None) if series is None else (series.pyramid, series.near)
+        self._coarse = (0, 1.0) if series is None else series.thinned
+
+    def forget(self) -> None:
+        """Have no points."""
+        self.set_series(_NOTHING, _NOTHING, 0.0)
+
+    def draw(self, view: AxisView, scale: Scale) -> tuple[float, float] | None:
+        """Draw what is in view. Returns its lowest and highest height, if any. `left_out`: a value had no height."""
+        wanted = self._version(view, scale)
+        if self._pyramid is None or wanted != self._drawn:
+            self._drawn, self._range = wanted, self._draw(view, scale)
+        return self._range
+
+    def _version(self, view: AxisView, scale: Scale) -> tuple[object, ...]:
+        """What is drawn changes exactly with this, where a pyramid tells how much there is."""
+        series = self._pyramid, self._pyramid.total if self._pyramid is not None else 0, self._near
+        return *series, view.window, view.columns, view.ruler, scale, self.smoothing, self._origin, self.longest_gap
+
+    def _draw(self, view: AxisView, scale: Scale) -> tuple[float, float] | None:
+        x, y = self._thinned(view)
+        heights = scale.heights(y)
+        drawable = np.isfinite(heights)
+        self.left_out = len(heights) > 0 and not bool(drawable.all())
+        # A copy in any case: the series goes on in the same memory.
+        x, heights = x[drawable], heights[drawable]
+        connect = self._connections(x, view)
+        places = view.ruler.places(x - self._origin)
+        self._line.setData(places, heights, connect=connect)
+        self._draw_dots(places, heights, view)
+        inside = np.concatenate((heights[view.shows(places)], _at_edges(places, heights, connect, view)))
+        if not len(inside):
+            return None
+        low, high = float(inside.min()), float(inside.max())
+        ceiling = _ceiling(places, heights, view) if self.forgives_the_start and scale is LINEAR else math.inf
+        self.beyond = high if high > ceiling else -math.inf
+        return low, min(high, ceiling)
+
+    def _connections(self, x: Array, view: AxisView) -> Any:
+        joined = np.ones(max(len(x) - 1, 0), dtype=np.bool_)
+        if math.isfinite(self.longest_gap):
+            column = float(view.edges[-1] - view.edges[0]) / view.columns
+            joined &= np.diff(x) <= max(self.longest_gap, 2 * column)
+        if self.breaks and len(missing := self._missing(view)):
+            passed = np.searchsorted(missing, x)
+            joined &= np.diff(passed) == 0
+        return "all" if joined.all() else np.append(joined, False).astype(np.int32)
+
+    def _missing(self, view: AxisView) -> Array:
+        """When values in view were no numbers."""
+        start, end = (view.edges[[0, -1]] + self._origin).tolist()
+        return np.concatenate([part.missing(start, end) for part in self._parts()])
+
+    def _parts(self) -> list[CurvePart]:
+        return spliced(self._times, self._values, self._pyramid, self._near)
+
+    def _thinned(self, view: AxisView) -> Curve:
+        """The steps are smoothed, then thinned: neither the width of the plot nor the zoom changes a smooth curve."""
+        smooth = self.smoothing > 0
+        parts, remembered = (self._averaged(), self._of_averages) if smooth else (self._parts(), self._extremes)
+        edges = view.edges + self._origin
+        if len(parts) == 1 and _count(parts[0], edges) > 2 * view.columns:
+            return remembered.curve(parts[0], edges)
+        return two_a_column(*_joined([part.candidates(edges) for part in parts], edges), edges)
+
+    def _averaged(self) -> list[CurvePart]:
+        """The moving average at each point, what is near point by point."""
+        pyramid, near = self._pyramid, self._near
+        settled, version = (0, object()) if pyramid is None else (pyramid.settled, (id(pyramid), pyramid.layout))
+        values = self._average.of(self._values, self.smoothing, thinned=self._coarse, settled=settled, version=version)
+        parts = spliced(self._times, values, self._average.pyramid, near)
+        if near is not None:
+            first, _ = near.ends(self._times)
+            close = self._average.going_on(parts[1].values, self.smoothing, first)
+            parts[1] = replace(parts[1], values=close)
+        return parts
+
+    def _draw_dots(self, x: Array, y: Array, view: AxisView) -> None:
+        if self._dots is not None:
+            pixels = float(x[-1] - x[0]) / view.window.span * view.columns if len(x) else 0.0
+            sparse = (len(x) - 1) * _PIXELS_PER_DOT <= pixels
+            self._dots.setData(x=x, y=y) if sparse else self._dots.clear()
+
+
+def _at_edges(places: Array, heights: Array, connect: Any, view: AxisView) -> Array:
+    """The heights at which the line runs into the window and out of it, shape (0 to 2,)."""
+    if len(places) < 2:
+        return _NOTHING
+    edges = np.array((view.window.start, view.window.end))
+    crossed = edges[(edges > places[0]) & (edges < places[-1])]
+    if not isinstance(connect, str):
+        crossed = crossed[connect[np.searchsorted(places, crossed) - 1] != 0]
+    return np.asarray(np.interp(crossed, places, heights))
+
+
+def _ceiling(places: Array, heights: Array, view: AxisView) -> float:
+    """Up to where the axis goes if the first steps in view, where they are a run's first, stand far above the rest."""
+    rest = heights[(places > view.window.start + _START * view.window.span) & (places <= view.window.end)]
+    if places[0] < view.window.start or len(rest) < _ENOUGH:
+        return math.inf
+    low, high = float(rest.min()), float(rest.max())
+    return high + _AIR * (high - low) if heights.max() - low > _FAR * (high - low) else math.inf
+
+
+def _count(part: CurvePart, edges: Array) -> int:
+    """How many points are in view."""
+    first, last = part.places(float(edges[0]), float(edges[-1]))
+    return last - first
+
+
+def _joined(parts: list[Curve], edges: Array) -> Curve:
+    """The parts behind each other, with one point at most on either side of the edges."""
+    if len(parts) == 1:
+        return parts[0]
+    x, y = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return visible(x, y, float(edges[0]), float(edges[-1]))

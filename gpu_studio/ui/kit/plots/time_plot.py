@@ -1,0 +1,195 @@
+"""A card with a plot over time: its title, the legend, options, and the curves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from PySide6.QtCore import QElapsedTimer
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from gpu_studio.runs.reading.series import Array, Series
+from gpu_studio.ui.kit.card import CardFrame
+from gpu_studio.ui.kit.labels import Label
+from gpu_studio.ui.kit.plots.canvas import Canvas
+from gpu_studio.ui.kit.plots.curve import PlotCurve, Style
+from gpu_studio.ui.kit.plots.gestures import HELP
+from gpu_studio.ui.kit.plots.legend import Legend, LegendEntry
+from gpu_studio.ui.kit.plots.time_view import TimeView
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme.tokens import GRID, Tokens
+
+_SOONEST_MS, _LATEST_MS = 200.0, 1000.0
+
+
+class TimePlot(CardFrame):
+    """Named curves over a shared time axis.
+
+    `feed` gives a curve its series, `refresh` draws, if there is something new and the card can be seen: at most five
+    times a second, and less often where a second is less than a pixel.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        theme: ThemeManager,
+        time: TimeView,
+        parent: QWidget | None = None,
+        *,
+        nothing: str = "nothing in view",
+    ) -> None:
+        super().__init__("", parent)
+        self.setAccessibleName(title)
+        self.title = Label(title, "title")
+        self.title.setToolTip(HELP)
+        self.canvas = Canvas(title, time, theme.tokens, self, nothing=nothing)
+        self.legend = Legend(theme)
+        self.options = QHBoxLayout()
+        self.options.setSpacing(2)
+        self._time = time
+        self._curves: dict[str, PlotCurve] = {}
+        self._stale = True
+        self._since = QElapsedTimer()
+        self._since.start()
+        self.redraws = 0
+        self._lay_out()
+        theme.changed.connect(self._wear)
+        time.window_changed.connect(self.draw_soon)
+        time.ruler_changed.connect(self.draw_soon)
+
+    def _lay_out(self) -> None:
+        self.body.setContentsMargins(2 * GRID - 2, GRID, 2 * GRID - 2, GRID - 2)
+        self.body.setSpacing(2)
+        self.header.setSpacing(2 * GRID)
+        self.header.addWidget(self.title)
+        self.header.addWidget(self.legend)
+        self.header.addLayout(self.options, 1)
+        self.body.addLayout(self.header)
+        self.body.addWidget(self.canvas, 1)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the curves."""
+        return list(self._curves)
+
+    def set_title(self, title: str) -> None:
+        """Call the plot so."""
+        self.title.setText(title)
+        self.setAccessibleName(title)
+        self.canvas.setAccessibleName(f"{title} over time")
+
+    def add_curve(self, name: str, style: Style) -> PlotCurve:
+        """Make the curve called `name`, once."""
+        curve = self._curves[name] = self.canvas.add_curve(style)
+        curve.belongs = frozenset({name})
+        self._stale = True
+        return curve
+
+    def curve_called(self, name: str) -> PlotCurve:
+        """The curve of this name. Raises KeyError if there is none."""
+        return self._curves[name]
+
+    def show_curves(self, styles: Mapping[str, Style]) -> None:
+        """Show curves with these names and styles, from the backmost.
+
+        Nothing is done if they are there already.
+        """
+        if list(styles.items()) != [(name, curve.style) for name, curve in self._curves.items()]:
+            self._remove_curves()
+            for name, style in styles.items():
+                self.add_curve(name, style)
+
+    def clear(self) -> None:
+        """Remove all curves, and what belongs to them."""
+        self._remove_curves()
+        self.forget()
+
+    def _remove_curves(self) -> None:
+        for curve in self._curves.values():
+            self.canvas.remove_curve(curve)
+        self._curves.clear()
+        self._stale = True
+
+    def forget(self) -> None:
+        """Keep the curves, but nothing of what they showed."""
+        for curve in self._curves.values():
+            curve.forget()
+        self.canvas.set_limits(())
+        self.canvas.set_marks(())
+        self.set_legend(())
+        self.draw_soon()
+
+    def make_switchable(self, hidden: Iterable[str] = ()) -> None:
+        """Let a person hide curves by their names in the legend; these are hidden at the beginning."""
+        self.legend.make_switchable(hidden)
+        self.legend.hidden_changed.connect(self.draw_soon)
+        self.draw_soon()
+
+    def belong(self, name: str, *names: str) -> None:
+        """Hide the curve called `name` when all of these names are hidden in the legend."""
+        self._curves[name].belongs = frozenset(names)
+
+    def head(self, name: str, heading: str) -> None:
+        """Call the column of the curve `name` so in a table: what it shows, and its unit."""
+        self._curves[name].heading = heading
+
+    @property
+    def curves(self) -> list[PlotCurve]:
+        """The curves, from the backmost."""
+        return list(self._curves.values())
+
+    def feed(
+        self,
+        name: str,
+        times: Array,
+        values: Array,
+        origin: float,
+        longest_gap: float = math.inf,
+        series: Series | None = None,
+    ) -> None:
+        """Give a curve its series: sorted times, shape (points,), where `origin` is the run's start.
+
+        The line is broken where nothing is known for longer than `longest_gap` seconds. They come from `series`.
+        """
+        self._curves[name].longest_gap = longest_gap
+        self._curves[name].set_series(times, values, origin, series)
+        self._stale = True
+
+    def set_legend(self, entries: Sequence[LegendEntry]) -> None:
+        """Show these names and newest values."""
+        self.legend.set_entries(entries)
+
+    def refresh(self) -> None:
+        """Draw what is new, if it is due and visible."""
+        if self._stale and self.isVisible() and self._since.hasExpired(round(self._pause_ms())):
+            self._draw()
+
+    def draw_soon(self) -> None:
+        """Draw at once, or when the card is shown again: after an action of the user."""
+        self._stale = True
+        if self.isVisible():
+            self._draw()
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw what has come while nobody could see it."""
+        super().showEvent(event)
+        if self._stale:
+            self._draw()
+
+    def _draw(self) -> None:
+        self._stale = False
+        self._since.restart()
+        self.redraws += 1
+        for curve in self._curves.values():
+            curve.show(not curve.belongs <= self.legend.hidden)
+        self.canvas.redraw()
+
+    def _pause_ms(self) -> float:
+        """Sooner than a pixel's worth of time nothing new can be seen, but for the newest pixel itself."""
+        window, ruler = self._time.window, self._time.ruler
+        pixel_ms = 1000.0 * (ruler.second(window.end) - ruler.second(window.start)) / self.canvas.columns
+        return min(max(pixel_ms, _SOONEST_MS), _LATEST_MS) - 1
+
+    def _wear(self, tokens: Tokens) -> None:
+        self.canvas.set_tokens(tokens)

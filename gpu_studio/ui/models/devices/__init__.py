@@ -1,1 +1,0 @@
-"""What the Devices page shows: devices, their history, alerts, topology."""

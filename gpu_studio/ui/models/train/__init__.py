@@ -1,1 +1,0 @@
-"""What the Train page shows: one run while it goes on and after."""

@@ -1,1 +1,0 @@
-"""The pages of the window; they never import each other."""

@@ -1,1 +1,0 @@
-"""The parts of the tab that says how a plan trains."""

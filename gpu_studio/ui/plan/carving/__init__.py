@@ -1,0 +1,1 @@
+"""A card as a bar that the user carves into slices."""

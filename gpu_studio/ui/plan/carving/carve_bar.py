@@ -1,0 +1,151 @@
+"""A card as a bar to scale, whose slices are resized by dragging and by keys."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QWidget
+
+from gpu_studio.plan.edits.carving import Carved
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.plan.carving import carve_steps
+from gpu_studio.ui.plan.carving.carve_menu import carve_menu
+from gpu_studio.ui.plan.carving.slice_bar import HEIGHT
+from gpu_studio.ui.plan.carving.strips import Strip
+from gpu_studio.ui.plan.carving.track import Track
+from gpu_studio.ui.plan.carving.track_view import TrackView
+
+_STEPS = {
+    Qt.Key.Key_Right: carve_steps.NUDGE_MIB,
+    Qt.Key.Key_Left: -carve_steps.NUDGE_MIB,
+    Qt.Key.Key_PageUp: carve_steps.COARSE_MIB,
+    Qt.Key.Key_PageDown: -carve_steps.COARSE_MIB,
+}
+_CTRL = Qt.KeyboardModifier.ControlModifier
+_KEYPAD = Qt.KeyboardModifier.KeypadModifier
+
+
+def step_of(event: QKeyEvent, track: Track, index: int) -> Carved | bool | None:
+    """Return what the key requests for a slice.
+
+    True means a request that cannot be met, None no request.
+    """
+    key, held = Qt.Key(event.key()), event.modifiers() & ~_KEYPAD
+    if key in (Qt.Key.Key_Left, Qt.Key.Key_Right) and held == _CTRL:
+        return _nudged(track, index, carve_steps.FINE_MIB if key == Qt.Key.Key_Right else -carve_steps.FINE_MIB)
+    if held:
+        return None
+    if key in _STEPS:
+        return _nudged(track, index, _STEPS[key])
+    if key in (Qt.Key.Key_S, Qt.Key.Key_Insert):
+        return bool(carve_steps.why_not_split(track, index)) or carve_steps.split(track, index)
+    if key in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+        return _merge_or_remove(track, index)
+    return None
+
+
+def _nudged(track: Track, index: int, by: int) -> Carved | bool:
+    return bool(carve_steps.why_not_nudge(track, index, by)) or carve_steps.nudged(track, index, by)
+
+
+def _merge_or_remove(track: Track, index: int) -> Carved | bool:
+    if not carve_steps.why_not_merge(track, index):
+        return carve_steps.merged(track, index)
+    return bool(carve_steps.why_not_remove(track)) or carve_steps.removed(track, index)
+
+
+class CarveBar(TrackView):
+    """`carved(Carved)` is the carve that the user wants.
+
+    A drag is only shown while it lasts, and reported once when it ends.
+    """
+
+    carved = Signal(object)
+
+    def __init__(
+        self, theme: ThemeManager, parent: QWidget | None = None, *, height: int = HEIGHT, marked: bool = False
+    ) -> None:
+        super().__init__(theme, parent, height=height, marked=marked)
+        self._before: Track | None = None
+        self._grip = 0.0
+        self.valueChanged.connect(self._ask)
+
+    def show_strip(self, strip: Strip) -> None:
+        """Show the device. If its carve has changed meanwhile, a drag of it ends."""
+        if self._before is None or strip.track != self._before:
+            self._before = None
+            super().show_strip(strip)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Grab the end of a slice, or make the slice under the pointer current."""
+        if self.track is None or event.button() != Qt.MouseButton.LeftButton:
+            event.ignore()
+            return
+        x = event.position().x()
+        end = self.handles.end_at(self.frame, self.track, x)
+        if end is None:
+            self.select(self.handles.slice_at(self.frame, self.track, x))
+            return
+        self.select(end)
+        self.reported = True
+        self._before = self.track
+        self._grip = x - self.handles.x_of(self.frame, self.track, self.track.ends[end])
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Drag the grabbed end; without one, describe what is under the pointer."""
+        x = event.position().x()
+        if self._before is None:
+            self.point_at(x)
+            return
+        free = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        self.show_track(self.handles.dragged(self.frame, self._before, self.current, x - self._grip, free=free))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Release the end and report the carve that was dragged."""
+        before, after = self._before, self.track
+        if before is None or after is None or event.button() != Qt.MouseButton.LeftButton:
+            return
+        self._end_drag()
+        if after.cut != before.cut:
+            self.carved.emit(carve_steps.dragged(before, after, self.current))
+        if self.track is after:
+            # Nothing changed, so the bar shows the plan again.
+            self.show_track(before)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Change the current slice, select another one, or cancel a drag."""
+        if event.key() == Qt.Key.Key_Escape and self._before is not None:
+            before = self._before
+            self._end_drag()
+            self.show_track(before)
+        elif self.track is None or self._before is not None or not self._key(event, self.track):
+            event.ignore()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802 - Qt's name
+        """Offer the actions on the slice."""
+        if self.track is None or self._before is not None:
+            return
+        if event.reason() == QContextMenuEvent.Reason.Mouse:
+            self.select(self.handles.slice_at(self.frame, self.track, event.pos().x()))
+        carve_menu(self, self.track, self.current, self.carved.emit).popup(event.globalPos())
+
+    def _end_drag(self) -> None:
+        self._before = None
+        self.reported = False
+
+    def _key(self, event: QKeyEvent, track: Track) -> bool:
+        """Return whether the key has a meaning here."""
+        if event.text() in ("[", "]"):
+            self.select(self.current + (1 if event.text() == "]" else -1))
+            return True
+        wanted = step_of(event, track, self.current)
+        if isinstance(wanted, Carved):
+            self.reported = wanted.cut.origins == track.cut.origins
+            self.carved.emit(wanted)
+        return wanted is not None
+
+    def _ask(self, value: int) -> None:
+        """A screen reader has set the value."""
+        if self.track is not None:
+            by = value - self.track.cut.sizes[self.current]
+            self.carved.emit(carve_steps.nudged(self.track, self.current, by))

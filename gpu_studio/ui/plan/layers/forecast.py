@@ -1,0 +1,167 @@
+"""The forecast of a step under a placement.
+
+It has the step's timeline, the traffic between devices, and a faster alternative if there is one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gpu_studio.placement.block_memory import replica_bytes
+from gpu_studio.placement.estimate import by_flops, work_of
+from gpu_studio.placement.parts import timeline_of_parts
+from gpu_studio.placement.places import chosen_devices, places, workers
+from gpu_studio.placement.plan_facts import ModelFacts
+from gpu_studio.placement.pricing import mirrored_seconds, one_device_seconds
+from gpu_studio.placement.schedule import StepTimeline, common_share
+from gpu_studio.placement.suggestion import Alternative
+from gpu_studio.placement.transfers import Transfer, transfers
+from gpu_studio.placement.work import Device, Work, recomputing
+from gpu_studio.plan import Machine, Placed, Plan, PlannedDevice, logical_devices
+from gpu_studio.plan.strategies import MIRRORED, ONE_DEVICE, strategy_named
+from gpu_studio.ui.kit.device_place import places as device_places
+from gpu_studio.ui.plan.layers.board import running_on
+from gpu_studio.ui.plan.layers.measurement import Measurement
+
+THREADS = "TF_NUM_INTRAOP_THREADS"
+NOTABLE = 0.98
+"""Another way is worth saying where it takes less than this share of the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """All numbers of a step except its timeline.
+
+    The timeline can take long where a model changes devices hundreds of times. `placement` has the
+    places among `devices` of each layer of `work`; `measured` says whether times are in seconds or
+    only relative.
+    """
+
+    work: Work
+    devices: tuple[Device, ...]
+    placement: tuple[tuple[int, ...], ...]
+    micro_batches: int
+    workers: int
+    measured: bool
+    others: tuple[Alternative, ...]
+    crossing: tuple[Transfer, ...]
+    colours: Mapping[str, int]
+    """The place of each device by its name, which gives it its colour."""
+
+    @property
+    def tasks(self) -> int:
+        """The approximate number of tasks in its timeline."""
+        changes = sum(one != other for one, other in zip(self.placement, self.placement[1:], strict=False))
+        return (changes + 1) * (2 * self.micro_batches + 1)
+
+    @property
+    def used(self) -> tuple[int, ...]:
+        """The places of the devices that have a layer."""
+        return tuple(sorted({place for where in self.placement for place in where}))
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Each layer's share of the time of all layers, by name; empty if no layer takes any."""
+        seconds = self.work.seconds(1) + self.work.update
+        taken = {name: float(seconds[on[0], at]) for at, (name, on) in enumerate(self._layers())}
+        whole = sum(taken.values())
+        return {name: each / whole for name, each in taken.items()} if whole else {}
+
+    @property
+    def shared_cores(self) -> bool:
+        """Whether it was measured how the devices with layers share the machine's cores."""
+        return common_share(self.work, self.used) is not None
+
+    @property
+    def one(self) -> Alternative | None:
+        """The best single device."""
+        return next((other for other in self.others if strategy_named(other.strategy).devices == "one"), None)
+
+    @property
+    def crossing_bytes(self) -> int:
+        """The bytes sent between devices in a step."""
+        return sum(each.bytes for each in self.crossing)
+
+    def timeline(self) -> StepTimeline:
+        """The predicted step."""
+        return timeline_of_parts(self.work, self.devices, self.placement, self.micro_batches, self.workers)
+
+    def _layers(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        return zip(self.work.names, self.placement, strict=True)
+
+
+def forecast(plan: Plan, machine: Machine, model: ModelFacts, measured: Measurement | None) -> Forecast | None:
+    """Return the numbers of a step of `plan`.
+
+    None if the model is not known, or if a layer is on a device that does not exist.
+    """
+    graph, logical = model.graph, logical_devices(plan, machine)
+    if graph is None or not graph.layers:
+        return None
+    order = {device.name: place for place, device in enumerate(logical)}
+    running = running_on(plan, machine, graph)
+    if any(device not in order for devices in running.values() for device in devices):
+        return None
+    placed = plan.distribution.placed or Placed()
+    known = measured if measured and all(name in measured.times for name in order) else None
+    devices, batch = places(logical, machine, known.links if known else {}), max(1, plan.training.batch_size)
+    work = work_of(model, devices, batch, known.times if known else dict.fromkeys(order, by_flops(graph)))
+    placement = tuple(tuple(order[device] for device in running[layer]) for layer in work.names)
+    used = {place for where in placement for place in where}
+    trained = sum(layer.trainable_bytes for layer in graph.layers)
+    choice = used | {order[device.name] for device in chosen_devices(plan, machine) if device.name in order}
+    share = common_share(work, sorted(choice))
+    turns = at_once(choice, logical, machine) if share is None else max(1, round(1 / share))
+    return Forecast(
+        recomputing(work) if placed.recompute else work,
+        tuple(devices),
+        placement,
+        max(1, placed.micro_batches),
+        at_once(used, logical, machine),
+        known is not None,
+        tuple(sorted(_others(work, devices, sorted(choice), trained, turns), key=lambda other: other.seconds)),
+        transfers(graph, running, batch),
+        device_places(logical, machine),
+    )
+
+
+def at_once(used: Iterable[int], logical: Sequence[PlannedDevice], machine: Machine) -> int:
+    """How many of the devices at these places work at once, with this process's threads."""
+    threads = os.environ.get(THREADS, "")
+    return workers([logical[place] for place in used], machine, int(threads) if threads.isdecimal() else 0)
+
+
+def better(found: Forecast, step: StepTimeline) -> Alternative | None:
+    """Return a notably faster way to train the model that fits into memory, if there is one."""
+    fits = (other for other in found.others if _other_fits(found, other))
+    return next((other for other in fits if other.seconds < NOTABLE * step.seconds), None)
+
+
+def _others(
+    work: Work, devices: Sequence[Device], choice: Sequence[int], gradients: int, turns: int
+) -> Iterator[Alternative]:
+    for place in choice:
+        yield Alternative(ONE_DEVICE.name, (devices[place].name,), one_device_seconds(work, place))
+    if len(choice) > 1:
+        some = [devices[place] for place in choice]
+        table = _rows(work, choice)
+        seconds = mirrored_seconds(table, some, gradients, turns)
+        yield Alternative(MIRRORED.name, tuple(device.name for device in some), seconds)
+
+
+def _rows(work: Work, choice: Sequence[int]) -> Work:
+    """The work on some of the devices."""
+    rows = list(choice)
+    share = tuple(work.share[row] for row in rows) if work.share else ()
+    return replace(
+        work, fixed=work.fixed[rows], per_sample=work.per_sample[rows], update=work.update[rows], share=share
+    )
+
+
+def _other_fits(found: Forecast, other: Alternative) -> bool:
+    """Return whether each device can hold the whole model and its share of the batch."""
+    each = replica_bytes(found.work, len(other.devices))
+    limits = {device.name: device.limit for device in found.devices}
+    return all(limit is None or each <= limit for limit in (limits[name] for name in other.devices))

@@ -1,0 +1,254 @@
+"""The open plan: its value, its file, and its undo history, which includes opening other plans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QUndoCommand, QUndoStack
+
+from gpu_studio import plan as plans
+from gpu_studio.plan import Plan, PlanError
+from gpu_studio.plan.files import read_text
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A plan and its file; None is a plan without a file yet."""
+
+    plan: Plan
+    path: Path | None
+
+
+class PlanDocument(QObject):
+    """Holds the open plan.
+
+    `changed` fires after every change of the plan, its file, or whether it is saved.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.undo_stack = QUndoStack(self)
+        self._now: Opened | None = None
+        self._stored: dict[Path | None, Plan] = {}
+        self._written: dict[Path | None, str] = {}
+        self._on_disk: dict[Path, str] = {}
+        self._saves = 0
+
+    @property
+    def plan(self) -> Plan | None:
+        """The open plan; None before there is one."""
+        return self._now.plan if self._now else None
+
+    @property
+    def path(self) -> Path | None:
+        """The plan's file; None if it has none yet."""
+        return self._now.path if self._now else None
+
+    @property
+    def stored(self) -> Plan | None:
+        """What the plan's file holds or, without a file, what the plan began as."""
+        return self._stored.get(self._now.path) if self._now else None
+
+    @property
+    def dirty(self) -> bool:
+        """Whether the plan differs from what is in its file, or, without a file, from what it began as."""
+        return self._now is not None and self._stored.get(self._now.path) != self._now.plan
+
+    @property
+    def base_text(self) -> str:
+        """What the plan's file held when last read or written.
+
+        Without a file, the plan's first text.
+        """
+        if self.path is not None:
+            return self._on_disk.get(self.path, "")
+        return plans.dumps(self.stored) if self.stored else ""
+
+    @property
+    def origin(self) -> object | None:
+        """The undo step that opened the plan; None if it is the first one."""
+        place = self._origin_place()
+        return self.undo_stack.command(place) if place is not None else None
+
+    def go_before_origin(self) -> bool:
+        """Undo everything back to before the plan was opened.
+
+        Returns whether there was a plan before it.
+        """
+        place = self._origin_place()
+        if place is not None:
+            self.undo_stack.setIndex(place)
+        return place is not None
+
+    def _origin_place(self) -> int | None:
+        steps = range(self.undo_stack.index() - 1, -1, -1)
+        return next((step for step in steps if isinstance(self.undo_stack.command(step), SwitchPlan)), None)
+
+    @property
+    def text(self) -> str:
+        """The plan as the text of its file, with the user's comments and order."""
+        # Imported when it is first needed, so that it does not delay the window's start.
+        from gpu_studio.plan.rewriting import rewritten
+
+        if self._now is None:
+            return ""
+        return rewritten(self._written.get(self._now.path, ""), self._now.plan)
+
+    def begin(self, plan: Plan, path: Path | None = None, stored: Plan | None = None) -> None:
+        """Set the first plan, with nothing to undo.
+
+        `stored` is its file's content if that differs.
+        """
+        self.undo_stack.clear()
+        self._stored[path] = stored or plan
+        self._read(path)
+        self.show(Opened(plan, path))
+
+    def open(self, path: Path) -> None:
+        """Open the plan in a file, as an undo step. Raises PlanError."""
+        loaded = plans.load(path)
+        self._stored[path] = loaded
+        self._read(path)
+        self.switch(loaded, path, f"open {path.name}")
+
+    def switch(self, plan: Plan, path: Path | None, text: str) -> None:
+        """Open another plan, as an undo step."""
+        if self._now is None:
+            self.begin(plan, path)
+            return
+        if path is None:
+            self._stored[None] = plan
+            self._written[None] = ""
+        self.undo_stack.push(SwitchPlan(self, self._now, Opened(plan, path), text))
+
+    def replace(self, plan: Plan, text: str, field: str = "") -> None:
+        """Change the plan as an undo step; successive steps at one `field` merge until a save."""
+        if self._now is not None and plan != self._now.plan:
+            self.undo_stack.push(Edit(self, self._now.plan, plan, text, (field, self._saves)))
+
+    def take_from_disk(self, plan: Plan, text: str) -> None:
+        """Take over `text`, which the open plan's file now holds, as an undo step."""
+        self.know_of_disk(plan, text)
+        self.keep_text(text)
+        self.replace(plan, "read the file again")
+        self.changed.emit()
+
+    def know_of_disk(self, stored: Plan | None, text: str) -> None:
+        """Note the present content of the open plan's file, and keep the plan.
+
+        `stored` is None if that is not a plan.
+        """
+        if self._now is None or self._now.path is None:
+            return
+        self._on_disk[self._now.path] = text
+        if stored is None:
+            self._stored.pop(self._now.path, None)
+        else:
+            self._stored[self._now.path] = stored
+        self.changed.emit()
+
+    def keep_text(self, text: str) -> None:
+        """Keep the user's own text of the open plan."""
+        if self._now is not None:
+            self._written[self._now.path] = text
+
+    def save(self, path: Path) -> None:
+        """Write the plan to a file, which becomes its file. Raises OSError."""
+        if self._now is None:
+            return
+        text = self.text
+        plans.save(self._now.plan, path, text)
+        self._saves += 1
+        self._stored[path] = self._now.plan
+        self._written[path] = self._on_disk[path] = text
+        self.show(Opened(self._now.plan, path))
+
+    def _read(self, path: Path | None) -> None:
+        self._written[path] = (text_of(path) if path else None) or ""
+        if path is not None:
+            self._on_disk[path] = self._written[path]
+
+    def show(self, opened: Opened) -> None:
+        """Show this plan and file. For undo steps only: everything else goes through them."""
+        self._now = opened
+        self.changed.emit()
+
+
+class Edit(QUndoCommand):
+    """One change of the plan's values; its file stays.
+
+    Successive changes of one `place`, a named field, can merge.
+    """
+
+    def __init__(self, document: PlanDocument, before: Plan, after: Plan, text: str, place: tuple[str, int]) -> None:
+        super().__init__(text)
+        self.before = before
+        self.after = after
+        self.place = place
+        self._document = document
+
+    def id(self) -> int:
+        """Let Qt merge steps with the same id."""
+        return 1
+
+    def mergeWith(self, other: QUndoCommand) -> bool:  # noqa: N802 - Qt's name
+        """Merge with a later step at the same place."""
+        if not isinstance(other, Edit) or not self.place[0] or other.place != self.place:
+            return False
+        self.after = other.after
+        self.setObsolete(self.after == self.before)
+        return True
+
+    def redo(self) -> None:
+        """Make the change."""
+        self._document.show(Opened(self.after, self._document.path))
+
+    def undo(self) -> None:
+        """Take the change back."""
+        self._document.show(Opened(self.before, self._document.path))
+
+
+class SwitchPlan(QUndoCommand):
+    """Switches from one plan and its file to another."""
+
+    def __init__(self, document: PlanDocument, before: Opened, after: Opened, text: str) -> None:
+        super().__init__(text)
+        self._document = document
+        self._before = before
+        self._after = after
+
+    def redo(self) -> None:
+        """Open the other plan."""
+        self._document.show(self._after)
+
+    def undo(self) -> None:
+        """Go back to the plan before."""
+        self._document.show(self._before)
+
+
+def folder_of(path: Path | None) -> Path:
+    """Return the folder that relative paths in a plan start from.
+
+    It is the plan file's folder, or home if there is no file.
+    """
+    return path.parent if path else Path.home()
+
+
+def plan_in(text: str) -> Plan | None:
+    """Return the plan in the text of a plan file; None if it is not a plan."""
+    try:
+        return plans.loads(text)
+    except PlanError:
+        return None
+
+
+def text_of(path: Path) -> str | None:
+    """Return the text of a plan file; None if it is missing or unreadable as text."""
+    try:
+        return read_text(path)
+    except PlanError:
+        return None

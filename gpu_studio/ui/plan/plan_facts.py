@@ -1,0 +1,311 @@
+"""What TensorFlow says about the open plan.
+
+It is asked in the background, so that no edit waits for it.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from gpu_studio.placement.plan_facts import PlanFacts, decoded
+from gpu_studio.plan import Plan
+from gpu_studio.plan.relocation import with_absolute_files
+from gpu_studio.runs.own_code import code_of, not_allowed
+from gpu_studio.runs.questions.ask import AskError
+from gpu_studio.runs.questions.plan_question import ask_about, data_question, model_question
+from gpu_studio.ui.kit.sentences import sentence
+from gpu_studio.ui.kit.task import BackgroundTask, Report
+
+if TYPE_CHECKING:
+    from gpu_studio.placement.correction import MeasuredPeak
+
+
+@dataclass(frozen=True, slots=True)
+class InquiryProgress:
+    """What is being waited for."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """There are no more answers; `error` says why, and is empty if everything was answered."""
+
+    error: str = ""
+
+
+Reported = InquiryProgress | PlanFacts | Ended
+
+
+def inquire(plan: Plan, base: Path, command: Sequence[str] | None, report: Report, cancelled: threading.Event) -> Ended:
+    """Ask about a plan, reporting `InquiryProgress` and `PlanFacts` as they come; return how it ended."""
+    return Ended(_why_not(partial(_asked, plan, base, command, report, cancelled)))
+
+
+def _asked(plan: Plan, base: Path, command: Sequence[str] | None, report: Report, cancelled: threading.Event) -> None:
+    answer = ask_about(
+        plan,
+        base,
+        command=command,
+        reported=lambda answer: report(decoded(answer)),
+        progress=lambda text: report(InquiryProgress(text)),
+        cancel=cancelled,
+    )
+    report(decoded(answer))
+
+
+def _why_not(asked: Callable[[], None]) -> str:
+    """Return why not everything was answered; empty if it was."""
+    try:
+        asked()
+    except AskError as failure:
+        return sentence(str(failure))
+    except ValueError as failure:
+        return f"The answer about the plan cannot be read: {failure}."
+    except OSError as failure:
+        return f"The plan could not be asked about: {failure.strerror or failure}."
+    return ""
+
+
+PATIENCE_MS = 150
+"""How long an edit rests before it is asked about: nobody wants the answer for a number that is half typed."""
+MOST_REMEMBERED = 64
+BEGINNING = "asking TensorFlow about the plan"
+
+
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    """A plan, where its relative file names start, and everything that its facts depend on.
+
+    These are the facts of its data and of its model.
+    """
+
+    plan: Plan
+    base: Path
+    of_data: str
+    of_model: str
+
+    @property
+    def content(self) -> tuple[str, str]:
+        """Everything that its facts depend on."""
+        return self.of_data, self.of_model
+
+    @property
+    def sources(self) -> tuple[tuple[str | None, ...], tuple[str | None, ...]]:
+        """Where its data and its model come from, whatever their options."""
+        plan = with_absolute_files(self.plan, self.base)
+        data, model = plan.data, plan.model
+        return (data.name, data.file, data.folder, data.python), (model.name, model.file, model.python)
+
+
+class FactsReader(QObject):
+    """Follows the plan that is shown.
+
+    `changed` fires when facts have come, and when a question begins or ends. `facts` are those of
+    exactly the plan followed: None while nothing is known; its `data` come first, while the model
+    is still being asked about. `error` says why no facts can be had (what is wrong with the plan is
+    in the facts). `past` is the last answer about the same model and the same data, with other
+    options perhaps: it can be shown greyed until the facts come; nothing stays from another source.
+    While a source is not named yet, `unnamed`, nothing is read and nobody is asked. `withheld` are
+    the plan's Python files that are not allowed: as long as there are any, nothing is asked, and
+    `consent_wanted(Path)` fires when the user wants to decide about one of them. `command` is the
+    command line that answers, by default the trainer's.
+    """
+
+    changed = Signal()
+    consent_wanted = Signal(object)
+
+    def __init__(self, command: Sequence[str] | None = None, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.facts: PlanFacts | None = None
+        self.past = PlanFacts()
+        self.unnamed = False
+        self.waiting_for = ""
+        self.error = ""
+        self.withheld: tuple[Path, ...] = ()
+        self._command = command
+        self._followed: _Followed | None = None
+        self._task = BackgroundTask("plan-facts", self)
+        self._task.reported.connect(self._take)
+        self._task.done.connect(self._take)
+        self._task.failed.connect(self._take_failure)
+        self._remembered: dict[tuple[str, str], PlanFacts] = {}
+        self._held: dict[tuple[str, str], Mapping[str, MeasuredPeak]] = {}
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.setInterval(PATIENCE_MS)
+        self._patience.timeout.connect(self._ask)
+
+    @property
+    def asking(self) -> bool:
+        """Whether an answer is being waited for."""
+        return self._patience.isActive() or self._task.busy
+
+    @property
+    def details(self) -> str:
+        """The traceback of a refusal; empty if there is none."""
+        facts = self.facts or PlanFacts()
+        return facts.details or (facts.model.details if facts.model else "")
+
+    @property
+    def failed_code(self) -> Path | None:
+        """The Python file that failed; None if it was not the user's."""
+        if self._followed is None or not self.details:
+            return None
+        part = "data" if self.facts and self.facts.data_error else "model"
+        return code_of(self._followed.plan, part, self._followed.base)
+
+    def follow(self, plan: Plan, base: Path) -> None:
+        """Follow the facts of `plan`, whose relative file names start at `base`.
+
+        Asks only if the last facts do not hold.
+        """
+        followed, withheld = _followed(plan, base), not_allowed(plan, base)
+        same = self._followed is not None and followed.content == self._followed.content
+        if same and withheld == self.withheld:
+            return
+        self._leave()
+        self.past = PlanFacts() if withheld else self._past_of(followed)
+        self.facts, self.error = None if withheld else self._known_of(followed), ""
+        self._followed, self.withheld, self.unnamed = followed, withheld, _is_unnamed(plan)
+        if self.facts is None or self.facts.model is None:
+            self._begin()
+        self.changed.emit()
+
+    def known_of(self, plan: Plan, base: Path) -> PlanFacts | None:
+        """Return the known facts of `plan`, followed or not, without asking."""
+        return self._remembered.get(_followed(plan, base).content)
+
+    def facts_so_far(self, plan: Plan, base: Path) -> PlanFacts | None:
+        """Return what is known of `plan` so far, perhaps that it is refused, without asking."""
+        content = _followed(plan, base).content
+        if self._followed is not None and content == self._followed.content:
+            return self.facts
+        return self._remembered.get(content)
+
+    def correct(self, held: Mapping[str, MeasuredPeak]) -> None:
+        """Correct predictions of the model's memory by what real steps held on each device."""
+        if self._followed is None or not held or self._held.get(self._followed.content) == held:
+            return
+        self._held[self._followed.content] = held
+        if self.facts is not None:
+            self.facts = self._corrected(self.facts)
+            self._remember()
+            self.changed.emit()
+
+    def cancel(self) -> None:
+        """Stop asking; what is known stays. `retry` asks again."""
+        if self.asking:
+            self._leave()
+            self.changed.emit()
+
+    def retry(self) -> None:
+        """Ask again after a failure or a cancel, or to check whether a file exists now."""
+        if (followed := self._followed) is not None and not self.asking:
+            self._remembered.pop(followed.content, None)
+            if self.facts is not None and self.facts.refused:
+                self.facts = None
+            self.error, self.withheld = "", not_allowed(followed.plan, followed.base)
+            self._begin()
+            self.changed.emit()
+
+    def close(self) -> None:
+        """Stop the process and the thread."""
+        self.blockSignals(True)
+        self._leave()
+        self._task.close()
+
+    def _past_of(self, followed: _Followed) -> PlanFacts:
+        """Return the last answer, as far as it concerns the same sources of data and model."""
+        if self._followed is None:
+            return PlanFacts()
+        data, model = (old == new for old, new in zip(self._followed.sources, followed.sources, strict=True))
+        reported = self.facts or PlanFacts()
+        return PlanFacts(
+            (reported.data or self.past.data) if data else None, (reported.model or self.past.model) if model else None
+        )
+
+    def _known_of(self, followed: _Followed) -> PlanFacts | None:
+        """Return what is known before asking.
+
+        Questions about unchanged data are not repeated.
+        """
+        if (known := self._remembered.get(followed.content)) is not None:
+            return known
+        same = self._followed is not None and self._followed.of_data == followed.of_data
+        return PlanFacts(self.facts.data) if same and self.facts is not None and self.facts.data else None
+
+    def _begin(self) -> None:
+        if not self.withheld and not self.unnamed:
+            self.waiting_for = BEGINNING
+            self._patience.start()
+
+    def _leave(self) -> None:
+        """Stop asking without waiting for the process to end."""
+        self._patience.stop()
+        self.waiting_for = ""
+        self._task.forget()
+
+    def _ask(self) -> None:
+        followed = self._followed
+        if followed is None:
+            return
+        # A file may have changed since the plan was shown.
+        self.withheld = not_allowed(followed.plan, followed.base)
+        if self.withheld:
+            self._leave()
+            self.changed.emit()
+        else:
+            self._task.start_work(partial(inquire, followed.plan, followed.base, self._command))
+
+    def _take_failure(self, error: Exception) -> None:
+        self._take(Ended(f"The plan could not be asked about: {error}."))
+
+    def _take(self, reported: Reported) -> None:
+        match reported:
+            case InquiryProgress(text):
+                self.waiting_for = text
+            case Ended(error):
+                self.error = error
+                self._leave()
+                self._remember()
+            case facts:
+                self.facts = self._corrected(facts)
+        self.changed.emit()
+
+    def _corrected(self, facts: PlanFacts) -> PlanFacts:
+        held = self._held.get(self._followed.content) if self._followed else None
+        if not held:
+            return facts
+        # Imported only once a step was measured, so that it does not delay the window's start.
+        from gpu_studio.placement.correction import corrected
+
+        return corrected(facts, held)
+
+    def _remember(self) -> None:
+        # An error may be fixed outside of the plan, by putting a file in place: such errors are asked
+        # again.
+        facts, followed = self.facts, self._followed
+        if followed and facts and facts.model and facts.data and facts.data.here and not (self.error or self.asking):
+            self._remembered[followed.content] = facts
+            while len(self._remembered) > MOST_REMEMBERED:
+                self._remembered.pop(next(iter(self._remembered)))
+
+
+def _followed(plan: Plan, base: Path) -> _Followed:
+    """Return the plan with everything known beforehand that its facts depend on."""
+    questions = data_question(plan, base), model_question(plan, base, {})
+    return _Followed(plan, base, *(json.dumps(each, sort_keys=True) for each in questions))
+
+
+def _is_unnamed(plan: Plan) -> bool:
+    """Return whether a file, a folder or a function is still to be named."""
+    return "" in (plan.model.file, plan.model.python, plan.data.file, plan.data.folder, plan.data.python)

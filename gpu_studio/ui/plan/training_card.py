@@ -1,0 +1,200 @@
+"""The Training card: the model, the data, and the duration and rate of the training."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from gpu_studio.plan import Data, ModelSettings, Problem
+from gpu_studio.plan.catalogue import MODELS, OPTIMIZERS, data_entry
+from gpu_studio.plan.edits.change import Change
+from gpu_studio.plan.edits.training import set_optimizer, set_training
+from gpu_studio.plan.limits import TRAINING_LIMITS
+from gpu_studio.plan.problems import shown
+from gpu_studio.ui.kit.card import CardFrame
+from gpu_studio.ui.kit.fields import Choice, PositiveNumber, WholeNumber
+from gpu_studio.ui.kit.fields.typed import bounds_of
+from gpu_studio.ui.kit.labels import Elided, Label
+from gpu_studio.ui.kit.painting import PaintedLine
+from gpu_studio.ui.kit.sentences import sentence
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme.tokens import GRID
+from gpu_studio.ui.plan.data_words import data_in_short
+from gpu_studio.ui.plan.layers_model import totals, widths
+from gpu_studio.ui.plan.plan_facts import FactsReader
+from gpu_studio.ui.plan.plan_view import PlanView
+
+_LIMITS = {limit.name: limit for limit in TRAINING_LIMITS}
+_FIELDS = ("epochs", "batch_size", "optimizer", "learning_rate")
+
+
+class TrainingCard(CardFrame):
+    """`edited(Change)` is the user's change.
+
+    The figures are those of the real model, once they are known.
+    """
+
+    edited = Signal(object)
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__("2 · Model and data", parent)
+        self._reader: FactsReader | None = None
+        self._view: PlanView | None = None
+        self.model, self.model_detail = _name(), Elided(role="muted")
+        self.data, self.data_detail = _name(), Elided(role="muted")
+        self.figures = PaintedLine(theme, "caption")
+        self.epochs = _whole("epochs")
+        self.batch_size = _whole("batch_size")
+        self.optimizer = Choice("optimizer", OPTIMIZERS)
+        self.learning_rate = PositiveNumber("learning rate")
+        self.labels = {name: Elided(role="caption") for name in _FIELDS}
+        words = QVBoxLayout()
+        words.setSpacing(GRID // 2)
+        words.addLayout(_line(self.model, self.model_detail))
+        words.addLayout(_line(self.data, self.data_detail))
+        words.addWidget(self.figures)
+        self.body.addLayout(words)
+        self.body.addLayout(self._fields())
+        self.body.addStretch(1)
+        self._report()
+
+    def set_facts(self, reader: FactsReader) -> None:
+        """Show what this reader knows from now on."""
+        self._reader = reader
+        reader.changed.connect(self._show_words)
+        self._show_words()
+
+    def show_view(self, view: PlanView) -> None:
+        """Show the plan's model, data and training."""
+        self._view = view
+        training = view.plan.training
+        words = {
+            "epochs": "epochs",
+            "batch_size": "global batch" if training.batch_scope == "global" else "batch a replica",
+            "optimizer": "optimizer",
+            "learning_rate": f"learning rate, {training.schedule.name}" if training.schedule else "learning rate",
+        }
+        for name in _FIELDS:
+            getattr(self, name).show_value(getattr(training, name))
+            self._label(name, words[name], view.problems_at(f"training.{name}"))
+        self._show_words()
+
+    def _label(self, name: str, words: str, problems: tuple[Problem, ...]) -> None:
+        """Name a field.
+
+        An error in its value is marked there and explained in the field's tooltip.
+        """
+        label, field = self.labels[name], getattr(self, name)
+        said = " ".join(sentence(f"{each.received}: {each.advice}") for each in problems)
+        _say(label, f"✘ {words}" if said else words)
+        if bool(label.property("tone")) != bool(said):
+            label.set_tone("bad" if said else "")
+        field.set_tip(said or (_LIMITS[name].help if name in _LIMITS else ""))
+
+    def _show_words(self) -> None:
+        if self._view is None:
+            return
+        plan, facts = self._view.plan, self._reader.facts if self._reader else None
+        self.model.whole = plan.model.file or plan.model.python or ""
+        self.data.whole = plan.data.file or plan.data.folder or plan.data.python or ""
+        name, words = model_in_words(plan.model)
+        _tell(self.model, self.model_detail, name, widths(facts.graph) if facts and facts.graph else words)
+        name, words = data_in_words(plan.data)
+        _tell(self.data, self.data_detail, name, data_in_short(facts.data) if facts and facts.data else words)
+        graph = facts.graph if facts else None
+        if graph:
+            self.figures.set_text(totals(graph), totals(graph).rpartition(" · ")[0])
+        else:
+            self.figures.set_text(self._why_no_figures())
+
+    def _why_no_figures(self) -> str:
+        """Return what is being waited for, or why the model's size is unknown."""
+        reader = self._reader
+        facts = reader.facts if reader else None
+        if reader is None:
+            return ""
+        if reader.asking:
+            return f"{sentence(reader.waiting_for or 'reading the model').rstrip('.')}…"
+        wrong = reader.error or (facts and (facts.data_error or facts.model_error)) or ""
+        return f"✘ {sentence(wrong)}" if wrong else "The model's size is not known yet."
+
+    def _fields(self) -> QGridLayout:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(GRID + 4)
+        grid.setVerticalSpacing(2)
+        for place, (name, label) in enumerate(self.labels.items()):
+            row, column, field = 2 * (place // 2), place % 2, getattr(self, name)
+            label.setBuddy(field)
+            grid.addWidget(label, row, column)
+            grid.addWidget(field, row + 1, column)
+            grid.setColumnStretch(column, 1)
+        return grid
+
+    def _report(self) -> None:
+        self.epochs.edited.connect(lambda value: self._change("epochs", value))
+        self.batch_size.edited.connect(lambda value: self._change("batch_size", value))
+        self.learning_rate.edited.connect(lambda value: self._change("learning_rate", value))
+        self.optimizer.edited.connect(
+            lambda name: self.edited.emit(Change(lambda plan: set_optimizer(plan, name), "change optimizer"))
+        )
+
+    def _change(self, field: str, value: Any) -> None:
+        text = f"change {field.replace('_', ' ')}"
+        self.edited.emit(Change(lambda plan: set_training(plan, **{field: value}), text, f"training.{field}"))
+
+
+def model_in_words(model: ModelSettings) -> tuple[str, str]:
+    """Return the model's name and its options or description.
+
+    A file is named without its folders.
+    """
+    name = model.name or _last(model.file or model.python) or "no model"
+    options = ", ".join(f"{key} {shown(value)}" for key, value in model.options.items())
+    return name, options or (MODELS[name].help if name in MODELS else "")
+
+
+def data_in_words(data: Data) -> tuple[str, str]:
+    """Return the data's name and their options or description.
+
+    A file is named without its folders.
+    """
+    name = data.name or _last(data.file or data.folder or data.python) or "no data"
+    options = ", ".join(f"{key} {shown(value)}" for key, value in data.options.items())
+    known = data_entry(data)
+    return name, options or (known.help if known else "")
+
+
+def _last(path: str | None) -> str:
+    """Return the last part of a path: the folders would leave no space for what it holds."""
+    return PurePath(path).name or path if path else ""
+
+
+def _whole(name: str) -> WholeNumber:
+    limit = _LIMITS[name]
+    return WholeNumber(name.replace("_", " "), *bounds_of(limit.least, limit.most))
+
+
+def _name() -> Elided:
+    return Elided(role="strong", mode=Qt.TextElideMode.ElideMiddle, letters=10)
+
+
+def _line(name: Elided, detail: Elided) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setSpacing(GRID + 2)
+    row.addWidget(name)
+    row.addWidget(detail)
+    row.addStretch(1)
+    return row
+
+
+def _tell(name: Label, detail: Label, title: str, words: str) -> None:
+    _say(name, title)
+    _say(detail, words)
+
+
+def _say(label: Label, text: str) -> None:
+    if label.text() != text:
+        label.setText(text)

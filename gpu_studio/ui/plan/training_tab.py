@@ -1,0 +1,189 @@
+"""The Training tab.
+
+It covers the run, the optimizer, the loss and the metrics, when to stop and what to keep.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from gpu_studio.common.figures import grouped, plural
+from gpu_studio.plan import CheckpointSettings, EarlyStopping, Training, replica_count, replicas, shares_of
+from gpu_studio.plan.edits.training import stop_early
+from gpu_studio.plan.limits import CHECKPOINT_LIMITS, EARLY_STOPPING_LIMITS, TRAINING_LIMITS
+from gpu_studio.plan.rules.training_rules import measured
+from gpu_studio.ui.kit.fields import Choice, Switch
+from gpu_studio.ui.kit.scrolled import Scrolled
+from gpu_studio.ui.kit.sentences import sentence
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.kit.theme.tokens import GRID
+from gpu_studio.ui.plan.form.field import Field
+from gpu_studio.ui.plan.form.form import Form
+from gpu_studio.ui.plan.lines import FactLines
+from gpu_studio.ui.plan.plan_facts import FactsReader
+from gpu_studio.ui.plan.plan_view import PlanView
+from gpu_studio.ui.plan.training.metrics_form import LossForm
+from gpu_studio.ui.plan.training.optimizer_form import OptimizerForm
+
+_STOPPING, _CHECKPOINT = "training.early_stopping", "training.checkpoint"
+_ZERO = {"every_epochs": "; 0: none at the end of an epoch", "every_steps": "; 0: none in mid-epoch"}
+
+
+class StoppingForm(Form):
+    """Early stopping: on or off and, while it is on, its rule."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("Early stopping", parent)
+        on = Field(
+            f"{_STOPPING}.on",
+            "stop early",
+            "ends the run when it gets no better",
+            read=lambda plan: plan.training.early_stopping is not None,
+            write=stop_early,
+        )
+        self.add(on, Switch("stop early"))
+        self.details = Form()
+        self.monitor = Choice("what early stopping watches", ())
+        self.details.add(
+            Field(f"{_STOPPING}.monitor", "watches", "what has to improve", EarlyStopping().monitor), self.monitor
+        )
+        for limit in EARLY_STOPPING_LIMITS:
+            self.details.add_limited(f"{_STOPPING}.{limit.name}", limit)
+        best = Field(
+            f"{_STOPPING}.restore_best", "restore best", "ends with the best weights", EarlyStopping().restore_best
+        )
+        self.details.add(best, Switch("restore best"))
+        self.put(self.details)
+
+    def show_view(self, view: PlanView) -> None:
+        """Show whether the plan stops early, and by which rule."""
+        super().show_view(view)
+        on = view.plan.training.early_stopping is not None
+        if on:
+            self.monitor.set_names(measured(view.plan))
+            self.details.show_view(view)
+        self.details.setVisible(on)
+
+
+class CheckpointForm(Form):
+    """When checkpoints are written, how many are kept, and how the best one is chosen."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("Checkpoints", parent)
+        for limit in CHECKPOINT_LIMITS:
+            row = self.add_limited(f"{_CHECKPOINT}.{limit.name}", limit)
+            row.hint.setText(f"{limit.help}{_ZERO.get(limit.name, '')} · default {limit.default}")
+        self.monitor = Choice("what tells the best checkpoint", ())
+        field = Field(f"{_CHECKPOINT}.monitor", "the best by", "the best one is kept too", CheckpointSettings().monitor)
+        self.add(field, self.monitor)
+
+    def show_view(self, view: PlanView) -> None:
+        """Show the plan's checkpoints."""
+        self.monitor.set_names(measured(view.plan))
+        super().show_view(view)
+
+
+_LIMITS = {limit.name: limit for limit in TRAINING_LIMITS}
+_SCOPES = {"global": "over all replicas", "replica": "for each replica"}
+
+
+class RunForm(Form):
+    """Epochs, batch, seed, precision, and the steps per call."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("The run", parent)
+        self.add_limited("training.epochs", _LIMITS["epochs"])
+        self.add_limited("training.batch_size", _LIMITS["batch_size"])
+        scope = Field("training.batch_scope", "batch is meant", "what the batch size counts", Training().batch_scope)
+        self.add(scope, Choice("batch is meant", list(_SCOPES), words=_SCOPES))
+        self.shares = FactLines()
+        self.put(self.shares)
+        self.add_limited("training.seed", _LIMITS["seed"])
+        precision = Field(
+            "training.mixed_precision",
+            "mixed precision",
+            "computes in 16 bits where the device is fast at it, and keeps the weights in 32",
+            Training().mixed_precision,
+        )
+        self.add(precision, Switch("mixed precision"))
+        self.add_limited("training.steps_per_call", _LIMITS["steps_per_call"], "steps a call")
+
+    def show_view(self, view: PlanView) -> None:
+        """Show the plan, and each replica's part of a batch."""
+        super().show_view(view)
+        self.shares.set_lines((("each replica", shares_in_words(view)),))
+
+
+def shares_in_words(view: PlanView) -> str:
+    """Return `64 samples each on GPU:0, GPU:1`.
+
+    If the shares differ, it says how many replicas get how many.
+    """
+    names = replicas(view.plan, view.machine)
+    shares = shares_of(view.plan, replica_count(view.plan, view.machine))
+    if not shares:
+        return "there is none"
+    if len(set(shares)) == 1:
+        each = plural(shares[0], "sample")
+        if len(shares) < len(names):
+            return f"{each}, through the layers on {_few(names)}"
+        return f"{each} on {names[0]}" if len(names) == 1 else f"{each} on each of {_few(names)}"
+    counted = sorted(Counter(shares).items(), reverse=True)
+    return ", ".join(f"{plural(share, 'sample')} on {grouped(count)} of them" for share, count in counted)
+
+
+def _few(names: tuple[str, ...]) -> str:
+    return ", ".join(names) if len(names) <= 4 else f"{names[0]} … {names[-1]}"
+
+
+class TrainingTab(QWidget):
+    """`edited(Change)` is the user's change.
+
+    The facts give the schedule's curve its number of steps, and say what Keras will refuse.
+    """
+
+    edited = Signal(object)
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._reader: FactsReader | None = None
+        self.refusal = FactLines()
+        self.run = RunForm()
+        self.optimizer = OptimizerForm(theme)
+        self.loss = LossForm()
+        self.stopping = StoppingForm()
+        self.checkpoint = CheckpointForm()
+        self._forms = (self.run, self.optimizer, self.loss, self.stopping, self.checkpoint)
+        scrolled = Scrolled()
+        scrolled.column.setSpacing(2 * GRID)
+        scrolled.column.addWidget(self.refusal)
+        self.refusal.hide()
+        for form in self._forms:
+            form.edited.connect(self.edited)
+            scrolled.column.addWidget(form)
+        scrolled.column.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(scrolled)
+
+    def set_facts(self, reader: FactsReader) -> None:
+        """Take the number of training samples and Keras' verdict from this reader from now on."""
+        self._reader = reader
+        reader.changed.connect(self._show_facts)
+        self._show_facts()
+
+    def show_view(self, view: PlanView) -> None:
+        """Show how the plan trains."""
+        for form in self._forms:
+            form.show_view(view)
+
+    def _show_facts(self) -> None:
+        facts = self._reader.facts if self._reader else None
+        self.optimizer.show_data(facts.data if facts else None)
+        error = facts.training_error if facts else ""
+        advice = facts.model.advice if facts and facts.model else ()
+        words = " ".join(sentence(each) for each in (error, *advice))
+        self.refusal.set_lines((("Keras refuses", words, False),) if error else ())

@@ -1,0 +1,1 @@
+"""The Train page: the run that is shown, its plots, its log, its checkpoints."""

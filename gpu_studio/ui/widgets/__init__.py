@@ -1,1 +1,0 @@
-"""Small widgets with no rules of their own."""

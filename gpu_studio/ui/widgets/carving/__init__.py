@@ -1,1 +1,0 @@
-"""A card as a bar that is carved."""

@@ -1,1 +1,0 @@
-"""Plots over time: quick enough for a live run, and small enough to be read."""

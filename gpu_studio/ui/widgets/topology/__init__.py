@@ -1,1 +1,0 @@
-"""How the cards are joined, drawn."""

@@ -1,0 +1,1 @@
+"""Notifications to the desktop around the window."""

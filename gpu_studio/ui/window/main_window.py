@@ -1,0 +1,237 @@
+"""The main window: it creates services, pages and controllers, and connects them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+from PySide6.QtCore import QEvent
+from PySide6.QtGui import QCloseEvent, QShowEvent
+
+from gpu_studio.contract.directory import RunDirectory
+from gpu_studio.runs.state import live_run
+from gpu_studio.ui.kit.theme.manager import ThemeManager
+from gpu_studio.ui.plan.resuming_strip import ResumingStrip
+from gpu_studio.ui.window import wiring
+from gpu_studio.ui.window.code_consent import CodeConsent
+from gpu_studio.ui.window.disk_strip import DiskStrip
+from gpu_studio.ui.window.drops import Drops
+from gpu_studio.ui.window.frame import WindowFrame
+from gpu_studio.ui.window.live_runs import LiveRuns
+from gpu_studio.ui.window.pages import PAGES, PageName, Pages
+from gpu_studio.ui.window.plan_files import PlanFiles, RecentMenu
+from gpu_studio.ui.window.queue_control import QueueControl
+from gpu_studio.ui.window.quitting import Quitting
+from gpu_studio.ui.window.rail import Rail
+from gpu_studio.ui.window.repairs import Repairs
+from gpu_studio.ui.window.run_control import RunControl
+from gpu_studio.ui.window.run_ends import RunEnds
+from gpu_studio.ui.window.run_plans import RunPlans
+from gpu_studio.ui.window.scripts import Scripts
+from gpu_studio.ui.window.services import Given, make_services
+from gpu_studio.ui.window.settling import Settling
+from gpu_studio.ui.window.window_state import WindowState
+
+if TYPE_CHECKING:
+    from gpu_studio.ui.runs.runs_page import RunsPage
+    from gpu_studio.ui.train.checkpoint_jobs import CheckpointJobs
+    from gpu_studio.ui.train.live_run import LiveRun
+    from gpu_studio.ui.train.train_page import TrainPage
+    from gpu_studio.ui.window.run_list import RunList
+
+
+class MainWindow(WindowFrame):
+    """The one window. Closing it stops no run that it was not asked to stop.
+
+    Each controller is given the services, the pages and those controllers before it that it needs; none knows the
+    window. Services that are not `given` by their names are the usual ones, and so is the command line `trainer`.
+    """
+
+    def __init__(
+        self,
+        runs_dir: Path,
+        plan_path: Path | None,
+        theme: ThemeManager,
+        *,
+        trainer: Sequence[str] | None = None,
+        **given: Unpack[Given],
+    ) -> None:
+        super().__init__()
+        self.services = services = make_services(self, runs_dir, theme, **given)
+        self.document, self.readiness, self.facts = services.document, services.readiness, services.facts
+        self.inventory, self.sampler, self.settings = services.inventory, services.sampler, services.settings
+        self.notice, self.status_line, self.actions_ = services.notice, services.status_line, services.actions
+        self.resuming = services.resuming
+        self.pages = pages = Pages(services)
+        self.devices_page, self.plan_page = pages.devices, pages.plan
+        self.plan_files = files = PlanFiles(services)
+        self.scripts = Scripts(services)
+        self.consent = CodeConsent(services)
+        self.runs = RunControl(services, pages, self.consent, trainer)
+        self.run_plans = RunPlans(services, pages, files)
+        self.run_ends = RunEnds(services, pages)
+        self.queue = QueueControl(services, pages, self.consent)
+        self.quitting = Quitting(services, pages, self.queue)
+        self.repairs = Repairs(services, pages, files)
+        self.state = WindowState(services, pages, self.runs.breath)
+        self.live_runs = LiveRuns(services, pages)
+        self.drops = Drops(services, pages, files)
+        self._run_list: RunList | None = None
+        self._settling = Settling(self.inventory, self._settle, self)
+        self._bind()
+        self._connect()
+        self._complete()
+        self._begin(plan_path)
+
+    # What others ask for
+
+    @property
+    def train_page(self) -> TrainPage:
+        """The Train page, made when it is first needed."""
+        return self.pages.train
+
+    @property
+    def run_list(self) -> RunList:
+        """What is done with the runs of the Runs page, made with that page when it is first needed."""
+        _ = self.pages.runs
+        assert self._run_list is not None
+        return self._run_list
+
+    @property
+    def shown_run(self) -> LiveRun | None:
+        """The run that the Train page shows, if it shows one."""
+        return self.pages.shown_run
+
+    @property
+    def checkpoint_jobs(self) -> CheckpointJobs | None:
+        """What is being done with checkpoints; None while nothing can have been asked."""
+        return self.pages.checkpoint_jobs
+
+    @property
+    def page(self) -> PageName:
+        """The page that is shown."""
+        return self.pages.current
+
+    @property
+    def settled(self) -> bool:
+        """Whether all is done that the first painted window need not wait for."""
+        return self._settling.done
+
+    def show_page(self, name: PageName) -> None:
+        """Show a page."""
+        self.pages.turn_to(name)
+
+    def show_run(self, run: RunDirectory) -> None:
+        """Show a run on the Train page."""
+        self.pages.show_run(run)
+
+    # How it is made
+
+    def _bind(self) -> None:
+        services, pages = self.services, self.pages
+        self.actions_.bind(
+            {
+                **wiring.of_window(services),
+                **wiring.of_pages(pages),
+                **wiring.of_plans(services, self.plan_files, self.repairs, self.scripts, self.consent),
+                **wiring.of_runs(self.runs, self.run_plans, self.quitting, self.run_ends),
+                **wiring.of_queue(self.queue),
+                **wiring.of_chosen_runs(lambda: self.run_list),
+                **wiring.of_shown_run(pages, lambda: self.run_list.find()),
+                **wiring.of_plots(pages),
+            }
+        )
+
+    def _connect(self) -> None:
+        services, pages = self.services, self.pages
+        wiring.connect_plans(self.plan_files, self.scripts, services, pages)
+        services.facts.consent_wanted.connect(self.consent.ask)
+        self.runs.started.connect(services.live_watch.add)
+        self.runs.started.connect(pages.show_run)
+        self.runs.beside.connect(self.live_runs.tell_beside)
+        self.queue.runner_started.connect(self.runs.look_after)
+        pages.plan.seen.connect(self._watch_cards)
+        pages.train_made.connect(self._take_train_page)
+        pages.runs_made.connect(self._take_runs_page)
+
+    def _take_train_page(self, page: TrainPage) -> None:
+        wiring.connect_train_page(page, self.services, self.pages, self.runs, self.run_plans, self.consent)
+        self.live_runs.add_button(page.live_button)
+
+    def _take_runs_page(self, page: RunsPage) -> None:
+        # Imported when they are first needed: the window's start waits for this module.
+        from gpu_studio.ui.runs.queue_card import QueueCard
+        from gpu_studio.ui.window.run_list import RunList
+
+        self._run_list = RunList(page, self.services, self.pages, self.plan_files, self.runs)
+        self._run_list.labels.changed.connect(self.live_runs.read_names)
+        page.add_strip(QueueCard(self.queue, self.actions_, self.settings, page))
+
+    def _complete(self) -> None:
+        actions = self.actions_
+        self.plan_page.add_strip(DiskStrip(self.plan_files.disk))
+        self.plan_page.add_strip(ResumingStrip(self.resuming, actions["cancel_resuming"]))
+        rail = Rail({name: actions[f"page_{name}"] for name in PAGES})
+        self.pages.turned.connect(rail.check)
+        self.lay_out(rail, self.pages)
+        self.setStatusBar(self.status_line)
+        menus = actions.fill(self.menuBar())
+        RecentMenu(self.plan_files, menus["File"], before=actions["save_plan"])
+        actions[f"theme_{self.services.theme.mode}"].setChecked(True)
+        actions["ask_quit"].setChecked(self.quitting.asks)
+        actions["notify"].setChecked(self.run_ends.notifies)
+        self.restore_geometry(self.settings)
+
+    def _begin(self, plan_path: Path | None) -> None:
+        self.plan_files.begin(plan_path)
+        live = None if plan_path else live_run(self.services.runs_dir)
+        if live is None:
+            self.pages.turn_to("plan")
+        else:
+            self.pages.show_run(live)
+        self.repairs.begin_again(plan_path, turns=live is None)
+
+    def _settle(self) -> None:
+        """Do what the first painted window need not wait for."""
+        self.status_line.show_tensorflow()
+        self.pages.runs.tidy()
+        self.queue.attend()
+        self.run_ends.begin()
+        self._watch_cards(self.plan_page.isVisible())
+        _ = self.pages.train
+
+    def _watch_cards(self, on: bool) -> None:
+        """Look at the cards while a plan is held against them, but not before the window is painted."""
+        self.services.live_machine.watch(on and self.settled)
+
+    # What Qt tells
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Settle in once the window is painted and the machine has answered, or takes too long for it."""
+        super().showEvent(event)
+        self.setFocus()
+        self._settling.begin()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """See, once the window is used again, whether the plan's files were changed in another one."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
+            self.readiness.look_again()
+            self.plan_files.disk.look()
+
+    def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
+        """Ask, if runs are alive; else remember, and let go of what is watched."""
+        if not self.quitting.may_close():
+            event.ignore()
+            return
+        self.keep_geometry(self.settings)
+        self.plan_files.drafts.write()
+        self.repairs.kept.write()
+        self.state.close()
+        self.services.close()
+        for part in (self.runs, self.queue, self.run_ends, self._settling, self._run_list):
+            if part is not None:
+                part.close()
+        self.pages.close_parts()
+        super().closeEvent(event)

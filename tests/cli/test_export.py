@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from gpu_studio import plan as plans
+from gpu_studio.export import python_script
+from gpu_studio.placement.data_facts import DataFacts
+from gpu_studio.placement.plan_facts import PlanFacts, encoded
+from gpu_studio.runs.questions import plan_question
+
+CARD = {"index": 0, "uuid": "GPU-1", "name": "H100", "total_mib": 8192, "used_mib": 0}
+
+
+def test_that_a_script_goes_to_stdout(gpu_studio, plan_file, machine):
+    answer = gpu_studio("export", plan_file)
+    assert answer.code == 0
+    assert answer.out == python_script(plans.load(plan_file), machine, plan_file.parent)
+    compile(answer.out, "train.py", "exec")
+
+
+def test_that_a_script_is_written_with_what_it_reads_beside_it(gpu_studio, plan_file, machine, tmp_path):
+    target = tmp_path / "elsewhere.py"
+    digits = "data.name=digits"
+    answer = gpu_studio("export", plan_file, "--to", target, "--set", digits)
+    assert (answer.code, answer.out) == (0, "")
+    assert f"python {target}" in answer.err
+    compile(target.read_text(), str(target), "exec")
+    assert {path.name: path.stat().st_mode & 0o777 for path in (target, tmp_path / "digits.npz")} == {
+        "elsewhere.py": 0o600,
+        "digits.npz": 0o600,
+    }
+    hint = gpu_studio("export", plan_file, "--set", digits)
+    assert "digits.npz" in hint.err
+    assert "--to" in hint.err
+
+
+def test_that_nothing_is_replaced_unasked(gpu_studio, plan_file, machine, tmp_path):
+    target, digits = tmp_path / "train.py", tmp_path / "digits.npz"
+    target.write_text("mine")
+    refused = gpu_studio("export", plan_file, "--to", target)
+    assert (refused.code, target.read_text()) == (2, "mine")
+    assert "--force" in refused.err
+    assert not digits.exists()
+    assert gpu_studio("export", plan_file, "--to", target, "--force").code == 0
+    assert target.read_text() != "mine"
+    # The same again replaces nothing.
+    assert gpu_studio("export", plan_file, "--to", target).code == 0
+    digits.write_text("mine")
+    assert gpu_studio("export", plan_file, "--to", tmp_path / "other.py").code == 2
+    assert (digits.read_text(), (tmp_path / "other.py").exists()) == ("mine", False)
+
+
+def test_that_settings_are_laid_over_the_plan(gpu_studio, plan_file, machine):
+    answer = gpu_studio("export", plan_file, "--set", "training.epochs=77")
+    assert "EPOCHS = 77" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["training.epochs=0"], "training.epochs is 0"),
+        (["model.python=models.py:build"], "model.python"),
+        (["data.file=mine.npz"], "no such file"),
+        (["training.options={ dtype = 'float16' }"], "not an option of Keras"),
+    ],
+)
+def test_that_a_plan_which_cannot_be_exported_is_refused_in_words(gpu_studio, plan_file, machine, settings, said):
+    answer = gpu_studio("export", plan_file, "--set", *settings)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+
+
+def test_that_a_folder_which_is_not_there_is_said(gpu_studio, plan_file, machine, tmp_path):
+    answer = gpu_studio("export", plan_file, "--to", tmp_path / "no" / "train.py")
+    assert answer.code == 2
+    assert "No such file or directory" in answer.err
+
+
+def test_that_a_script_can_be_written_for_another_machine(gpu_studio, plan_file, machine, tmp_path):
+    described = tmp_path / "node.json"
+    described.write_text(json.dumps({"cards": [CARD], "cpu_cores": 8, "memory_mib": 32768}))
+    visible = ["--set", 'devices.visible=["GPU:0"]']
+    assert '"CUDA_VISIBLE_DEVICES"] = "0"' in gpu_studio("export", plan_file, *visible).out
+    assert '"CUDA_VISIBLE_DEVICES"] = "GPU-1"' in gpu_studio("export", plan_file, *visible, "--machine", described).out
+    wrong = gpu_studio("export", plan_file, "--set", 'devices.visible=["GPU:3"]', "--machine", described)
+    assert (wrong.code, "GPU:3" in wrong.err) == (2, True)
+
+
+def test_that_help_shows_how_to_export(gpu_studio):
+    answer = gpu_studio("export", "--help")
+    assert answer.code == 0
+    assert "gpu-studio export digits.plan.toml --to train.py" in answer.out
+    assert "export" in gpu_studio("--help").out
+
+
+def test_that_export_starts_without_tensorflow_and_qt(plan_file):
+    program = (
+        "import sys; from gpu_studio.cli import main; code = main(['export', sys.argv[1]]); "
+        "sys.exit(code or 9 * bool({'tensorflow', 'keras', 'PySide6'} & set(sys.modules)))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, str(plan_file)], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_that_a_script_with_data_of_ones_own_asks_what_they_are(gpu_studio, plan_file, machine, tmp_path, monkeypatch):
+    own = tmp_path / "own_data.py"
+    own.write_text("def load():\n    return [[0.0, 1.0]] * 9, [0, 1, 2] * 3\n")
+    settings = [f"--set=data.{each}" for each in ("name=", "options={}", f"python={own}:load")]
+    refused = gpu_studio("export", plan_file, *settings)
+    assert refused.code == 2
+    assert "allow" in refused.err
+    assert "own_data.py" in refused.err
+    seen = DataFacts("load", "classes", 3, 9, x_shape=(2,), arrays=("x", "y"))
+    monkeypatch.setattr(plan_question, "ask_about_data", lambda *_, **__: encoded(PlanFacts(seen)))
+    assert 'call_own(DATA_FILE, "load"' in gpu_studio("export", plan_file, *settings).out
+    monkeypatch.setattr(plan_question, "ask_about_data", lambda *_, **__: encoded(PlanFacts(data_error="No rows.")))
+    failed = gpu_studio("export", plan_file, *settings)
+    assert (failed.code, failed.out) == (2, "")
+    assert "No rows." in failed.err

@@ -1,0 +1,125 @@
+"""`model`: the layers and the memory of a plan, in a table or in JSON."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from made_machines import TWO_CARDS
+from made_plan_facts import DATA, FACTS, MODEL, THREE_LAYERS
+from rich.console import Console
+
+from gpu_studio.cli import model as model_command
+from gpu_studio.cli.output import RefusedError
+from gpu_studio.hardware.source import SIMULATE
+from gpu_studio.placement.memory import predict
+from gpu_studio.placement.plan_facts import ModelNote, PlanFacts
+from gpu_studio.plan import Carve, Data, DeviceSettings, Distribution, ModelSettings, Plan, PlanError, Training, save
+
+SMALL = Plan(devices=DeviceSettings(carve=(Carve("GPU:0", (1,)),)), training=Training(batch_size=100_000))
+
+
+def drawn(table) -> str:
+    console = Console(file=io.StringIO(), width=200)
+    console.print(table)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def arguments(plan: Path, *, as_json: bool = False) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    model_command.register(parser.add_subparsers())
+    return parser.parse_args(["model", str(plan), "--formulas", *(["--json"] if as_json else [])])
+
+
+def test_that_every_layer_has_a_row_with_its_costs() -> None:
+    lines = drawn(model_command.layer_table(THREE_LAYERS.layers)).splitlines()
+    assert len(lines) == 1 + 3
+    figures = "one Dense 100 1,000 3.9 KiB 400 B 2 kFLOP 4 kFLOP"
+    assert " ".join(lines[1].split()) == figures
+
+
+def test_that_a_device_that_is_too_small_is_named_in_words() -> None:
+    text = drawn(model_command.memory_table(predict(SMALL, TWO_CARDS, FACTS)))
+    assert "does not fit" in text
+    assert "1 MiB" in text
+
+
+def test_that_the_document_can_be_read_by_programs() -> None:
+    told = json.loads(json.dumps(model_command.document(THREE_LAYERS, predict(SMALL, TWO_CARDS, FACTS))))
+    assert told["parameters"] == 1600
+    assert told["devices"][0]["fits"] is False
+    assert told["devices"][0]["weights"]["formula"].startswith("1,600 parameters")
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two simulated L4, of which grace's program holds a third of the second, and a model that is known."""
+    monkeypatch.setenv(SIMULATE, "2xL4")
+    monkeypatch.setattr(model_command, "_known", lambda _plan, _base: (THREE_LAYERS, FACTS))
+
+
+def asked(batch: int, folder: Path) -> Path:
+    path = folder / "asked.plan.toml"
+    training, distribution = Training(batch_size=batch), Distribution("one_device", devices=("GPU:1",))
+    save(Plan("asked", DeviceSettings(), ModelSettings("mlp"), Data("digits"), training, distribution), path)
+    return path
+
+
+@pytest.mark.usefixtures("told")
+@pytest.mark.parametrize(
+    ("batch", "verdict", "code"), [(5_000_000, "fits", 0), (12_000_000, "does not fit now", 1), (10**8, "not fit", 1)]
+)
+def test_that_what_others_hold_of_a_card_is_no_room(tmp_path, capsys, batch, verdict, code) -> None:
+    assert model_command.model(arguments(asked(batch, tmp_path))) == code
+    told = capsys.readouterr()
+    row = next(line for line in told.out.splitlines() if line.startswith("GPU:1"))
+    assert row.endswith(verdict)
+    assert ("held by python -m gpu_studio.trainer 4194306 of grace (7." in told.err) == (verdict == "does not fit now")
+
+
+@pytest.mark.usefixtures("told")
+def test_that_programs_are_told_what_is_free_now(tmp_path, capsys) -> None:
+    assert model_command.model(arguments(asked(12_000_000, tmp_path), as_json=True)) == 1
+    device = json.loads(capsys.readouterr().out)["devices"][0]
+    assert (device["fits"], device["waits"]) == (False, True)
+    assert device["free_bytes"] < device["total"] < device["limit_bytes"]
+
+
+def test_that_a_plan_with_a_problem_is_refused(tmp_path) -> None:
+    path = tmp_path / "wrong.plan.toml"
+    save(Plan(model=ModelSettings(name="mlp"), data=Data(name="digits"), training=Training(epochs=0)), path)
+    with pytest.raises(PlanError, match="epochs"):
+        model_command.model(arguments(path))
+
+
+@pytest.mark.slow
+def test_that_tensorflow_tells_of_a_plan_and_refuses_a_misfit(tmp_path, capsys) -> None:
+    path = tmp_path / "digits.plan.toml"
+    save(Plan(model=ModelSettings(name="mlp"), data=Data(name="digits")), path)
+    assert model_command.model(arguments(path)) == 0
+    out = capsys.readouterr().out
+    assert "335,114 parameters, of which 335,114 are trained" in out
+    assert "trainable parameters × 4 B" in out
+    assert "A sample, as the model gets it: 28 × 28 × 1, float32 in 0…1" in out
+    assert "Samples: 1,455 train, 162 validate, 180 test\n" in out
+    save(Plan(model=ModelSettings(name="linear"), data=Data(name="digits")), path)
+    with pytest.raises((RefusedError, PlanError)):
+        model_command.model(arguments(path))
+
+
+def test_that_the_numbers_that_a_model_gets_and_notes_on_it_are_told() -> None:
+    note = ModelNote("compiled model", "own.py:build is compiled with SGD.", "The plan's optimizer counts.")
+    lacks = "The test split has no samples of class 2. Its figures say nothing of it."
+    data = replace(DATA, x_shape=(8, 8, 3), highest=1.0, pixels=True, notes=(lacks,))
+    told = model_command.what_it_sees(PlanFacts(data, replace(MODEL, notes=(note,))))
+    assert told == {
+        "sample": "8 × 8 × 3, float32 in 0…1, bytes divided by 255",
+        "samples": {"train": 800, "validation": 100, "test": 100},
+        "data_notes": [lacks],
+        "notes": [{"name": "compiled model", "text": note.text, "why": note.why}],
+    }

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from gpu_studio import plan as plans
+
+CARD = {"index": 0, "uuid": "GPU-1", "name": "H100", "total_mib": 8192, "used_mib": 0}
+WITH_CARD = json.dumps({"cards": [CARD], "cpu_cores": 8, "memory_mib": 32768})
+
+
+def test_that_a_plan_which_can_be_run_is_told_with_what_tensorflow_will_see(gpu_studio, plan_file, machine):
+    answer = gpu_studio("check", plan_file)
+    assert answer.code == 0
+    assert "this plan can be run" in answer.out
+    assert "CPU:0" in answer.out
+    assert "there is no NVIDIA driver" in answer.out
+
+
+def test_that_check_writes_one_json_document(gpu_studio, plan_file, machine):
+    carved = "devices.carve=[{ device = 'CPU:0', slices_mib = [0, 0] }]"
+    answer = gpu_studio("check", plan_file, "--json", "--set", carved, "distribution.strategy=mirrored")
+    assert answer.code == 0
+    assert answer.document == {
+        "plan": "A plan",
+        "strategy": "mirrored",
+        "devices": [{"name": f"CPU:{index}", "physical": "CPU:0", "limit_mib": None} for index in range(2)],
+        "replicas": ["CPU:0", "CPU:1"],
+        "problems": [],
+    }
+
+
+def test_that_every_problem_is_listed_at_once(gpu_studio, plan_file, machine):
+    wrong = ["--set", "training.epochs=0", "training.batch_size=-3"]
+    answer = gpu_studio("check", plan_file, *wrong)
+    assert answer.code == 2
+    assert "training.epochs is 0: " in answer.err
+    assert "training.batch_size is -3: " in answer.err
+    answer = gpu_studio("check", plan_file, "--json", *wrong)
+    assert answer.code == 2
+    found = {problem["field"]: problem for problem in answer.document["problems"]}
+    assert found["training.epochs"]["received"] == "0"
+    assert found["training.batch_size"]["advice"]
+
+
+def test_that_a_file_which_is_no_plan_is_refused(gpu_studio, tmp_path, machine):
+    path = tmp_path / "x.plan.toml"
+    assert gpu_studio("check", path).code == 2
+    path.write_text("version = 1\n[training]\nepoch = 3\n")
+    answer = gpu_studio("check", path)
+    assert answer.code == 2
+    assert "epochs" in answer.err
+
+
+def test_that_data_is_looked_for_beside_the_plan(gpu_studio, plan_file, machine):
+    settings = ["--set", "data.file=mine.npz"]
+    assert "no such file" in gpu_studio("check", plan_file, *settings).err
+    np.savez(plan_file.parent / "mine.npz", x=np.zeros((9, 2)), y=np.zeros(9))
+    assert gpu_studio("check", plan_file, *settings).code == 0
+
+
+def test_that_a_plan_can_be_held_against_another_machine(gpu_studio, plan_file, tmp_path, machine):
+    described = tmp_path / "node.json"
+    described.write_text(WITH_CARD)
+    carve = ["--set", "devices.carve=[{ device = 'GPU:0', slices_mib = [1024, 1024] }]"]
+    assert gpu_studio("check", plan_file, *carve).code == 2
+    answer = gpu_studio("check", plan_file, *carve, "--machine", described)
+    assert answer.code == 0
+    assert "1 GiB" in answer.out
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"cards": 3}', "{}", '{"other": 1}'])
+def test_that_a_file_which_describes_no_machine_is_refused(gpu_studio, plan_file, tmp_path, content):
+    described = tmp_path / "node.json"
+    described.write_text(content)
+    answer = gpu_studio("check", plan_file, "--machine", described)
+    assert answer.code == 2
+    assert "describes no machine" in answer.err
+    described.unlink()
+    answer = gpu_studio("check", plan_file, "--machine", described)
+    assert (answer.code, "No such file" in answer.err) == (2, True)
+
+
+def test_that_a_pipe_or_a_device_is_not_waited_for_as_a_machine(gpu_studio, plan_file, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path, words in ((tmp_path / "pipe", "but a pipe"), ("/dev/zero", "but a device")):
+        answer = gpu_studio("check", plan_file, "--machine", path)
+        assert (answer.code, words in answer.err) == (2, True)
+
+
+def test_that_a_version_of_thousands_of_digits_is_refused_in_words(gpu_studio, plan_file):
+    plan_file.write_text(f"version = 0x{'f' * 5000}\n")
+    answer = gpu_studio("check", plan_file)
+    assert answer.code == 2
+    assert "a number of 20000 bits" in answer.err
+
+
+def test_that_the_starter_plan_is_a_plan_made_for_this_machine(gpu_studio, machine):
+    answer = gpu_studio("starter")
+    assert answer.code == 0
+    assert plans.loads(answer.out) == plans.starter(machine)
+    assert gpu_studio("starter", "--json").document["training"]["epochs"] == plans.starter(machine).training.epochs
+
+
+def test_that_the_starter_plan_can_be_written_but_replaces_nothing_unasked(gpu_studio, machine, tmp_path):
+    path = tmp_path / "my.plan.toml"
+    assert gpu_studio("starter", "--output", path).code == 0
+    assert plans.load(path) == plans.starter(machine)
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.write_text("mine")
+    refused = gpu_studio("starter", "--output", path)
+    assert (refused.code, path.read_text()) == (2, "mine")
+    assert "--force" in refused.err
+    assert gpu_studio("starter", "--output", path, "--force").code == 0
+    assert plans.load(path) == plans.starter(machine)
+
+
+def test_that_the_real_machine_has_a_starter_plan_that_it_can_run(gpu_studio, tmp_path):
+    path = tmp_path / "real.plan.toml"
+    assert gpu_studio("starter", "--output", path).code == 0
+    assert gpu_studio("check", path).code == 0

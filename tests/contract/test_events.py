@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_studio.contract.events import (
+    Devices,
+    Epoch,
+    LearningRate,
+    Log,
+    LogicalDevice,
+    Steps,
+    as_dict,
+    decode,
+    encode,
+)
+
+numbers = st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False))
+
+
+@given(st.lists(numbers, max_size=10), st.integers(0, 2**53), st.floats(0, 1e9))
+def test_that_steps_come_back_as_they_went(losses, first, seconds):
+    event = Steps(epoch=1, first_step=first, losses=losses, samples=3, seconds=seconds)
+    assert decode(encode(event)) == event
+
+
+@given(st.text())
+def test_that_any_text_is_one_line_and_comes_back(text):
+    line = encode(Log(message=text))
+    assert line.count(b"\n") == 1
+    assert decode(line) == Log(message=text)
+
+
+def test_that_half_a_character_becomes_a_question_mark():
+    assert decode(encode(Log(message="a\udcffb"))) == Log(message="a?b")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_that_a_number_that_is_not_finite_becomes_null(value):
+    line = encode(Epoch(epoch=1, step=1, metrics={"loss": value}, seconds=1, samples_per_second=1))
+    assert json.loads(line)["metrics"] == {"loss": None}
+    assert decode(line).metrics == {"loss": None}
+
+
+@pytest.mark.parametrize("value", [np.float32(0.5), np.float64(0.5), np.array(0.5)])
+def test_that_a_number_of_numpy_is_written_as_a_number(value):
+    assert decode(encode(LearningRate(step=np.int64(3), value=value))) == LearningRate(step=3, value=0.5)
+    assert as_dict(LearningRate(step=3, value=value))["value"] == 0.5
+
+
+def test_that_a_value_json_has_no_word_for_is_refused():
+    with pytest.raises(TypeError, match="object"):
+        encode(Log(message=object()))
+
+
+def test_that_fields_of_a_later_version_are_ignored():
+    line = b'{"event":"log","message":"x","seq":1,"time":2.0,"colour":{"a":[1]}}'
+    assert decode(line) == Log(message="x", seq=1, time=2.0)
+
+
+@given(st.none() | st.text(max_size=40), st.none() | st.text(max_size=12))
+def test_that_a_device_brings_the_card_that_it_was_carved_from(uuid, bus_id):
+    device = LogicalDevice(name="GPU:1", physical="GPU:0", limit_mib=1024, uuid=uuid, bus_id=bus_id)
+    event = Devices(logical=[device], replicas=["GPU:1"], strategy="mirrored")
+    assert decode(encode(event)) == event
+
+
+def test_that_a_device_of_an_older_version_has_no_known_card():
+    device = b'{"name":"GPU:0","physical":"GPU:0","limit_mib":null,"description":"NVIDIA L4"}'
+    line = b'{"event":"devices","seq":1,"time":2.0,"logical":[%s],"replicas":["GPU:0"],"strategy":"none"}' % device
+    (found,) = decode(line).logical
+    assert (found.uuid, found.bus_id, found.description) == (None, None, "NVIDIA L4")
+
+
+@given(st.binary(max_size=60))
+def test_that_no_line_breaks_the_reader(line):
+    decode(line)

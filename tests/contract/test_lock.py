@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import psutil
+import pytest
+from real_runs import eventually, has_trained, told, train_by_hand
+
+from gpu_studio.contract import kernel, lock
+
+GONE = 2**22 + 1
+"""A number that no process has."""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "trainer.lock"
+
+
+def test_that_nobody_holds_a_lock_that_is_not_there(path):
+    assert not lock.held(path)
+    assert lock.holder(path) is None
+    assert not path.exists()
+
+
+def test_that_a_lock_is_held_until_it_is_released(path):
+    taken = lock.take(path)
+    assert lock.held(path)
+    holder = lock.holder(path)
+    assert holder is not None
+    assert (holder.pid, holder.is_here) == (os.getpid(), True)
+    taken.release()
+    taken.release()
+    assert not lock.held(path)
+    assert lock.holder(path) is None
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_that_a_second_trainer_is_refused_in_words(path):
+    taken = lock.take(path)
+    try:
+        with pytest.raises(lock.LockHeldError, match="already at work"):
+            lock.take(path, timeout=0.05)
+    finally:
+        taken.release()
+
+
+def test_that_readers_who_probe_all_the_time_do_not_keep_a_trainer_out(path):
+    path.touch()
+    stop = threading.Event()
+
+    def probe() -> None:
+        while not stop.is_set():
+            lock.held(path)
+
+    threads = [threading.Thread(target=probe) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(20):
+            lock.take(path, timeout=20).release()
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_that_a_variable_which_names_another_file_is_not_taken_for_the_lock(path, tmp_path, monkeypatch):
+    with (tmp_path / "other").open("w") as other:
+        monkeypatch.setenv(lock.ENVIRONMENT, str(other.fileno()))
+        assert lock.adopt(path) is None
+        assert lock.ENVIRONMENT not in os.environ
+        assert os.fstat(other.fileno())
+
+
+def test_that_the_lock_is_held_before_the_trainer_has_run_its_first_line(start):
+    assert lock.held(start("--hold-at", "0").directory.lock_file)
+
+
+def test_that_the_trainer_signs_the_lock(start):
+    launched = start("--hold-at", "1")
+    eventually(has_trained(launched, 1))
+    holder = lock.holder(launched.directory.lock_file)
+    assert holder is not None
+    assert holder.pid == launched.process.pid
+
+
+def test_that_a_killed_trainer_holds_nothing_and_its_children_hold_nothing_for_it(start):
+    launched = start("--hold-at", "1", "--child")
+    eventually(has_trained(launched, 1))
+    child = int(launched.directory.log_file.read_text().split()[1])
+    launched.process.kill()
+    launched.process.wait()
+    try:
+        os.kill(child, 0)  # it lives
+        assert not lock.held(launched.directory.lock_file)
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_that_a_trainer_started_by_hand_beside_a_living_one_is_refused(start):
+    launched = start("--hold-at", "1")
+    eventually(has_trained(launched, 1))
+    before = len(told(launched))
+    second = train_by_hand(launched.directory, "--lock-timeout", "0.05")
+    assert second.returncode == 1
+    assert "LockHeldError: Another trainer is already at work" in second.stderr
+    assert len(told(launched)) == before
+
+
+FORKS = """
+import os, signal, sys
+from pathlib import Path
+from gpu_studio.contract import lock
+held = lock.take(Path(sys.argv[1]))
+child = os.fork()
+if child == 0:
+    signal.pause()
+print(child, flush=True)
+signal.pause()
+"""
+
+
+@pytest.fixture
+def orphan(path):
+    """The child of a process that held the lock, forked as `multiprocessing` forks, and then killed from outside."""
+    with subprocess.Popen([sys.executable, "-c", FORKS, path], stdout=subprocess.PIPE, text=True) as parent:
+        child = int(parent.stdout.readline())
+        parent.kill()
+    yield child
+    os.kill(child, signal.SIGKILL)
+
+
+def test_that_a_child_forked_by_user_code_does_not_keep_a_dead_trainers_lock(path, orphan):
+    assert psutil.pid_exists(orphan)
+    assert not lock.held(path)
+    lock.take(path, timeout=0.5).release()
+
+
+def test_that_a_lock_is_not_held_by_a_process_that_is_gone(path):
+    """As when a library forks without a word to Python: the lock lives on in the child."""
+    taken = lock.take(path)
+    with subprocess.Popen(["sleep", "600"]) as gone:
+        taken.sign(gone.pid)
+        gone.kill()
+    assert not lock.held(path)
+    taken.sign(os.getpid())
+    assert lock.held(path)
+    taken.release()
+
+
+@pytest.mark.parametrize("part", [1, 2, 5])
+def test_that_of_another_computer_start_or_container_the_lock_alone_tells(path, part):
+    """There the process may live, although no process here has its number."""
+    taken = lock.take(path)
+    words = f"{GONE} {socket.gethostname()} {kernel.boot_id()} 0 1 {kernel.pid_namespace()}".split()
+    words[part] = "other"
+    path.write_text(" ".join(words))
+    assert lock.held(path)
+    path.write_text(" ".join(words[:5]))  # as it was signed by versions that did not know of containers
+    assert lock.held(path)
+    taken.release()
+
+
+def test_that_a_process_that_has_ended_but_is_not_waited_for_is_gone():
+    ended = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    assert psutil.Process(ended.pid).status() == psutil.STATUS_ZOMBIE
+    assert kernel.started(ended.pid) is None
+    ended.wait()
+
+
+def test_that_a_process_that_only_its_owner_may_see_is_not_taken_for_gone(path, monkeypatch):
+    """As where /proc is mounted with hidepid: the run of another user would be told as lost."""
+    taken = lock.take(path)
+
+    def refuse(_pid, _number):
+        raise PermissionError
+
+    monkeypatch.setattr(kernel, "started", lambda _pid: None)
+    assert not lock.held(path)
+    monkeypatch.setattr(os, "kill", refuse)
+    assert lock.held(path)
+    taken.release()
+
+
+@pytest.mark.parametrize(
+    "words", ["9" * 5000, "9" * 15, f"{os.getpid()} host - {'9' * 5000} {'9' * 5000}", "\u0661 host"]
+)
+def test_that_no_number_in_a_signature_stops_the_reader(path, words):
+    taken = lock.take(path)
+    path.write_text(words)
+    assert lock.held(path)
+    holder = lock.last_holder(path)
+    assert holder is None or holder.memory_kills is holder.started is None
+    taken.release()

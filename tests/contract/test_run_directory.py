@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_studio.contract.directory import RunDirectory, slug
+
+
+def mode(path):
+    return path.stat().st_mode & 0o777
+
+
+def test_that_a_new_directory_and_its_missing_parents_are_only_its_owners(tmp_path):
+    run = RunDirectory.create(tmp_path / "data" / "runs", "Digits on Four Devices")
+    assert mode(run.path) == mode(tmp_path / "data" / "runs") == mode(tmp_path / "data") == 0o700
+
+
+def test_that_the_name_says_when_and_what(tmp_path):
+    run = RunDirectory.create(tmp_path, "Digits on Four Devices")
+    assert re.fullmatch(r"\d{8}T\d{6}Z-digits-on-four-devices-[0-9a-f]{4}", run.id)
+
+
+def test_that_two_runs_of_one_plan_have_two_directories(tmp_path):
+    assert len({RunDirectory.create(tmp_path, "same").path for _ in range(20)}) == 20
+
+
+def test_that_a_prepared_directory_is_hidden_until_it_is_published(tmp_path):
+    prepared = RunDirectory.prepare(tmp_path, "x")
+    prepared.plan_file.write_text("kept")
+    assert prepared.id.startswith(".")
+    run = prepared.publish()
+    assert not prepared.exists()
+    assert run.plan_file.read_text() == "kept"
+
+
+@given(st.text(max_size=200))
+def test_that_any_name_makes_a_slug_that_every_file_system_takes(name):
+    assert re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?", slug(name))

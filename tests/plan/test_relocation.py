@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from real_runs import PLAN
+
+from gpu_studio.plan import Data, ModelSettings
+from gpu_studio.plan.relocation import with_absolute_files
+
+FOLDER = Path("/plans")
+
+
+def test_that_a_plan_of_built_ins_stays_as_it_is():
+    assert with_absolute_files(PLAN, FOLDER) == PLAN
+
+
+def test_that_each_kind_of_file_is_taken_as_relative_to_the_folder():
+    moved = with_absolute_files(
+        replace(PLAN, model=ModelSettings(file="a/m.keras"), data=Data(folder="images")), FOLDER
+    )
+    assert (moved.model.file, moved.data.folder) == ("/plans/a/m.keras", "/plans/images")
+    moved = with_absolute_files(
+        replace(PLAN, model=ModelSettings(python="m.py:f"), data=Data(python="/x/d.py:load")), FOLDER
+    )
+    assert (moved.model.python, moved.data.python) == ("/plans/m.py:f", "/x/d.py:load")
+
+
+def test_that_absolute_files_and_homes_are_kept():
+    moved = with_absolute_files(replace(PLAN, model=ModelSettings(file="/m.keras"), data=Data(file="~/d.npz")), FOLDER)
+    assert (moved.model.file, moved.data.file) == ("/m.keras", str(Path.home() / "d.npz"))
+
+
+def test_that_the_home_of_an_unknown_user_is_no_home():
+    moved = with_absolute_files(replace(PLAN, data=Data(file="~nobody-at-all/d.npz")), FOLDER)
+    assert moved.data.file == "/plans/~nobody-at-all/d.npz"
+
+
+def test_that_what_is_no_function_is_left_for_the_rules_to_refuse():
+    moved = with_absolute_files(replace(PLAN, model=ModelSettings(python="nonsense"), data=Data(file="")), FOLDER)
+    assert (moved.model.python, moved.data.file) == ("nonsense", "")

@@ -1,0 +1,29 @@
+"""What the trainer makes of each strategy."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu_studio.plan import RUNNABLE_STRATEGIES, Distribution, Placed, PlannedDevice
+from gpu_studio.plan.strategies import strategy_named
+
+pytestmark = pytest.mark.slow
+ONE_CPU = [PlannedDevice("CPU:0", "CPU:0")]
+
+
+def test_that_the_trainer_has_every_strategy_that_runs_and_no_other():
+    from gpu_studio.trainer.strategies import SPREADS
+
+    assert tuple(SPREADS) == RUNNABLE_STRATEGIES
+
+
+@pytest.mark.parametrize("name", RUNNABLE_STRATEGIES)
+def test_that_a_strategy_of_the_trainer_is_what_the_plan_says_of_it(name):
+    from gpu_studio.trainer.strategies import spread_over
+
+    spread, said = spread_over(Distribution(name), ONE_CPU), strategy_named(name)
+    assert spread.name == name
+    assert spread.replicas == ("CPU:0",)
+    assert bool(spread.all_reduce) == said.sums_gradients
+    assert bool(spread.parameter_device) == said.has_parameter_device
+    assert (spread.placement == Placed()) == said.places_layers

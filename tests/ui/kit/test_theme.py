@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import re
+from string import Template
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtGui import QFontInfo, QFontMetricsF, QPalette
+from PySide6.QtWidgets import QApplication, QWidget
+
+from gpu_studio.common.resource_files import resource
+from gpu_studio.ui.kit.theme.fonts import MONO, SANS, FontRole, font, load_fonts
+from gpu_studio.ui.kit.theme.icons import icon, pixmap
+from gpu_studio.ui.kit.theme.manager import ThemeManager, make_style_sheet
+from gpu_studio.ui.kit.theme.palette import contrast, mix, readable
+from gpu_studio.ui.kit.theme.states import ICONS, state_colour
+from gpu_studio.ui.kit.theme.tokens import DARK, LIGHT, Tokens
+
+BOTH = pytest.mark.parametrize("tokens", [DARK, LIGHT], ids=lambda tokens: tokens.name)
+colours = st.integers(0, 0xFFFFFF).map(lambda number: f"#{number:06x}")
+
+
+@BOTH
+def test_that_text_can_be_read_on_every_ground(tokens: Tokens) -> None:
+    grounds = [tokens.background, tokens.surface, tokens.raised, mix(tokens.accent, tokens.surface, 0.16)]
+    for ground in grounds:
+        for ink in (tokens.text, tokens.muted):
+            assert contrast(ink, ground) >= 4.5, (ink, ground)
+    assert contrast(tokens.on_accent, tokens.accent) >= 4.5
+    assert contrast(tokens.bad, tokens.surface) >= 4.5
+
+
+def test_that_contrast_is_that_of_the_standard() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+@given(colour=colours, ground=st.sampled_from([LIGHT.surface, LIGHT.raised, DARK.surface, DARK.raised]))
+def test_that_any_colour_is_made_readable_and_left_alone_where_it_is(colour: str, ground: str) -> None:
+    text = LIGHT.text if ground in (LIGHT.surface, LIGHT.raised) else DARK.text
+    ink = readable(colour, ground, text)
+    assert contrast(ink, ground) >= 4.5
+    if contrast(colour, ground) >= 4.5:
+        assert ink == colour
+
+
+@given(colours, colours)
+def test_that_a_mixture_ends_at_its_two_colours(one: str, other: str) -> None:
+    assert mix(one, other, 1.0) == one
+    assert mix(one, other, 0.0) == other
+
+
+def test_that_devices_are_told_apart_by_more_than_colour() -> None:
+    seen = {(DARK.device_colour(index), DARK.device_dash(index)) for index in range(8)}
+    assert len({colour for colour, _ in seen}) == len({dash for _, dash in seen}) == 8
+    assert len({(DARK.device_colour(index), DARK.device_dash(index)) for index in range(64)}) == 64
+
+
+def test_that_the_bundled_fonts_are_there_and_their_digits_have_one_width(qapp: QApplication) -> None:
+    assert {SANS, MONO} <= set(load_fonts())
+    roles: tuple[FontRole, ...] = ("text", "strong", "heading", "caption", "section", "mono")
+    for role in roles:
+        assert QFontInfo(font(role)).family() in (SANS, MONO)
+        metrics = QFontMetricsF(font(role))
+        assert metrics.horizontalAdvance("1111") == metrics.horizontalAdvance("0000")
+    assert QFontInfo(font("heading")).pixelSize() == 19
+
+
+@BOTH
+def test_that_the_style_sheet_has_a_value_in_every_place(qapp: QApplication, tokens: Tokens) -> None:
+    sheet = make_style_sheet(tokens)
+    assert "$" not in sheet
+    assert tokens.surface in sheet
+    for path in re.findall(r'url\("([^"]+)"\)', sheet):
+        assert resource("icons").joinpath(path).is_file()
+
+
+def test_that_the_template_names_no_colour_of_its_own() -> None:
+    template = resource("style/window.qss").read_text(encoding="utf-8")
+    assert re.findall(r"#[0-9a-fA-F]{6}\b", template) == []
+    assert Template(template).get_identifiers()
+
+
+@BOTH
+def test_that_every_state_has_an_icon_that_is_drawn_in_its_colour(qapp: QApplication, tokens: Tokens) -> None:
+    for state, name in ICONS.items():
+        wanted = state_colour(state, tokens)
+        image = pixmap(name, wanted).toImage()
+        solid = {
+            image.pixelColor(x, y).name() for x in range(20) for y in range(20) if image.pixelColor(x, y).alpha() > 250
+        }
+        assert wanted in solid, name
+
+
+def test_that_an_icon_is_sharp_at_twice_the_scale(qapp: QApplication) -> None:
+    assert icon("play", DARK).pixmap(20, 20).size().width() in (20, 40)
+    assert pixmap("play", DARK.text, 2.0).width() == 40
+
+
+def test_that_a_chosen_mode_changes_the_tokens_and_tells_so(theme: ThemeManager, qtbot) -> None:
+    with qtbot.waitSignal(theme.changed) as told:
+        theme.set_mode("dark")
+    assert theme.tokens is DARK
+    assert told.args == [DARK]
+    with qtbot.assertNotEmitted(theme.changed):
+        theme.set_mode("dark")
+    theme.set_mode("light")
+    assert theme.tokens is LIGHT
+
+
+def test_that_a_dressed_application_wears_the_new_colours_at_once(dressed: ThemeManager, qapp, qtbot) -> None:
+    widget = QWidget()
+    qtbot.addWidget(widget)
+    assert widget.palette().color(QPalette.ColorRole.Window).name() == LIGHT.background
+    dressed.set_mode("dark")
+    assert qapp.palette().color(QPalette.ColorRole.Window).name() == DARK.background
+    assert DARK.surface in qapp.styleSheet()

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from edited_part import DIGITS, FOUR_CORES, GRAPH, KNOWN, Held, Reported, click, in_window, type_in
+from hypothesis import given
+from hypothesis import strategies as st
+from plan_samples import a_plan
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from gpu_studio.placement.data_facts import DataFacts, DataSample
+from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
+from gpu_studio.plan import Data, Training
+from gpu_studio.ui.plan.data_tab import PICTURE, DataTab, SampleGrid, picture
+from gpu_studio.ui.plan.data_words import batches, data_lines, fit_of
+
+LINE = DataFacts("line", "values", None, 9, x_shape=(1,))
+
+
+@pytest.fixture
+def tab(qtbot, theme) -> DataTab:
+    tab: DataTab = in_window(qtbot, DataTab(theme))
+    return tab
+
+
+@pytest.fixture
+def held(tab: DataTab) -> Held:
+    return Held(tab, a_plan())
+
+
+def test_that_the_shares_kept_aside_are_typed(tab, held, qtbot) -> None:
+    type_in(qtbot, tab.fractions.rows["data.validation_fraction"].control, "0,25")
+    type_in(qtbot, tab.fractions.rows["data.test_fraction"].control, "0")
+    assert held.plan.data == Data("digits", validation_fraction=0.25, test_fraction=0.0)
+    assert held.changes[-1].field == "data.test_fraction"
+
+
+def test_that_a_share_out_of_bounds_from_a_file_is_shown_with_what_is_wrong(tab, held) -> None:
+    held.show(replace(a_plan(), data=Data("digits", validation_fraction=1.5)))
+    row = tab.fractions.rows["data.validation_fraction"]
+    assert row.control.text() == "1.5"
+    assert "below 1" in row.problem.text()
+
+
+def test_that_options_of_made_up_data_are_controls(tab, held, qtbot) -> None:
+    held.show(replace(a_plan(), data=Data("synthetic")))
+    rows = tab.form.options.rows
+    type_in(qtbot, rows["shape"].control, "8, 8, 3")
+    type_in(qtbot, rows["samples"].control, "500")
+    assert held.plan.data.options == {"shape": [8, 8, 3], "samples": 500}
+
+
+def test_that_a_folder_is_chosen_by_its_dialog(tab, held, qtbot, tmp_path: Path, monkeypatch) -> None:
+    click(qtbot, tab.form.kinds.buttons["folder"])
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
+    [button] = [each for each in tab.findChildren(QWidget) if each.accessibleName() == "choose the folder of the data"]
+    click(qtbot, button)
+    assert held.plan.data == Data(folder=str(tmp_path))
+    assert tab.form.sources["folder"].problem.text() == ""
+
+
+def test_that_the_options_of_a_folder_of_images_are_controls(tab, held, qtbot) -> None:
+    click(qtbot, tab.form.kinds.buttons["folder"])
+    assert tab.form.sources["folder"].control.placeholderText() == "a folder with a folder of images for each class"
+    type_in(qtbot, tab.form.sources["folder"].control, "pets/")
+    rows = tab.form.options.rows
+    assert list(rows) == ["size", "colours", "scale"]
+    type_in(qtbot, rows["size"].control, "32, 48")
+    qtbot.keyClicks(rows["colours"].control, "grey")
+    assert held.plan.data == Data(folder="pets/", options={"size": [32, 48], "colours": "grey"})
+    click(qtbot, rows["size"].back)
+    assert held.plan.data.options == {"colours": "grey"}
+    click(qtbot, tab.form.kinds.buttons["name"])
+    assert held.plan.data.options == {}
+    assert "size" not in tab.form.options.rows
+
+
+def test_that_the_scale_of_the_bytes_in_a_file_is_a_control(tab, held, qtbot) -> None:
+    held.show(replace(a_plan(), data=Data(file="mine.npz")))
+    assert list(tab.form.options.rows) == ["scale"]
+    qtbot.keyClicks(tab.form.options.rows["scale"].control, "none")
+    assert held.plan.data == Data(file="mine.npz", options={"scale": "none"})
+
+
+def test_that_an_option_that_no_folder_has_is_told_and_can_be_removed(tab, held, qtbot) -> None:
+    held.show(replace(a_plan(), data=Data(folder="pets", options={"size": [9], "crop": [1]})))
+    rows = tab.form.options.rows
+    assert "give a list of 2 whole numbers" in rows["size"].problem.text().lower()
+    assert "an image folder has size, colours and scale" in rows["crop"].problem.text().lower()
+    click(qtbot, rows["crop"].back)
+    assert held.plan.data.options == {"size": [9]}
+
+
+def test_that_what_the_data_hold_is_told_and_changes_with_the_batch(tab, held) -> None:
+    reader = Reported()
+    tab.set_facts(reader)
+    reader.tell(KNOWN)
+    assert "1,000 training · 100 validation · 50 test" in tab.lines.text
+    assert "32 batches of 32 samples, the last of 8" in tab.lines.text
+    assert "✔ Shapes in fit: the model takes 28 × 28 × 1." in tab.lines.text
+    assert "✔ Shapes out fit: the model gives 10, for 10 classes." in tab.lines.text
+    held.show(replace(a_plan(), training=Training(batch_size=500)))
+    assert "2 batches of 500 samples" in tab.lines.text
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("cats", "dogs"), "one of 2 classes (cats, dogs), int32"),
+        (tuple("abcdefgh"), "one of 8 classes (a, b, c, d, e, f and 2 more), int32"),
+        ((), "one of 10 classes, int32"),
+    ],
+)
+def test_that_classes_are_told_by_their_names(names: tuple[str, ...], words: str) -> None:
+    told = dict(data_lines(a_plan(), FOUR_CORES, replace(DIGITS, classes=len(names) or 10, class_names=names)))
+    assert told["a target"] == words
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        ({"highest": 1.0, "pixels": True}, "28 × 28 × 1, float32 in 0…1, bytes divided by 255"),
+        ({"lowest": -2.125, "highest": 255.0}, "28 × 28 × 1, float32 in -2.12…255"),
+        ({}, "28 × 28 × 1, float32"),
+        ({"x_dtype": "int32", "largest_token": 19, "highest": 9.0}, "28 × 28 × 1, int32 ids up to 19"),
+    ],
+)
+def test_that_it_is_told_which_numbers_a_model_gets(known: dict[str, Any], words: str) -> None:
+    assert dict(data_lines(a_plan(), FOUR_CORES, replace(DIGITS, **known)))["a sample"] == words
+
+
+def test_that_data_that_are_not_here_yet_say_so() -> None:
+    [(_, samples), *_] = data_lines(a_plan(), FOUR_CORES, replace(DIGITS, here=False, bytes=2**20))
+    assert samples.endswith("1 MiB, which the first run downloads")
+    [(_, samples), *_] = data_lines(a_plan(), FOUR_CORES, replace(DIGITS, here=False, bytes=0))
+    assert samples.endswith(" · the first run downloads them")
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**4))
+def test_that_the_batches_hold_every_sample_once(train: int, batch: int) -> None:
+    plan = replace(a_plan(), training=Training(batch_size=batch))
+    cut = batches(plan, FOUR_CORES, replace(DIGITS, train=train))
+    assert (cut.count - 1) * cut.size + cut.last == train
+    assert 0 < cut.last <= cut.size
+
+
+@pytest.mark.parametrize(
+    ("data", "graph", "wanted"),
+    [
+        (DIGITS, replace(GRAPH, input_shape=(32, 32, 3)), (False, True)),
+        (DIGITS, replace(GRAPH, output_shape=(12,)), (True, False)),
+        (DIGITS, replace(GRAPH, input_shape=(None, None, 1)), (True, True)),
+        (LINE, replace(GRAPH, input_shape=(1,), output_shape=(1,)), (True, True)),
+    ],
+)  # fmt: skip
+def test_that_shapes_are_held_against_each_other(data: DataFacts, graph, wanted: tuple[bool, bool]) -> None:
+    assert tuple(good for good, _ in fit_of(data, graph)) == wanted
+
+
+def test_that_shapes_that_do_not_fit_are_told_in_words_and_red(tab, held) -> None:
+    reader = Reported()
+    tab.set_facts(reader)
+    reader.tell(PlanFacts(DIGITS, ModelFacts(replace(GRAPH, input_shape=(32, 32, 3)))))
+    assert "✘ Shapes in do not fit: samples are 28 × 28 × 1, the model takes 32 × 32 × 3." in tab.lines.text
+
+
+def test_that_pictures_are_shown_and_rows_where_there_are_none(tab, held) -> None:
+    reader = Reported()
+    tab.set_facts(reader)
+    reader.tell(KNOWN)
+    assert [sample.label for sample in tab.pictures.samples] == ["7"]
+    assert tab.pictures.height() >= PICTURE
+    assert tab.table.isHidden()
+    rows = tuple(DataSample(f"{place}.5", row=(1.0, 2.25)) for place in range(3))
+    reader.tell(PlanFacts(replace(DIGITS, preview=rows)))
+    assert tab.pictures.isHidden()
+    assert [tab.rows.text(row, 1) for row in tab.rows.rows] == ["1   2.25"] * 3
+
+
+def test_that_a_wait_an_error_and_a_new_try_are_told(tab, held, qtbot) -> None:
+    reader = Reported()
+    tab.set_facts(reader)
+    reader.tell(busy=True)
+    assert tab.bar.words.text() == "Reading the data…"
+    reader.tell(PlanFacts(data_error="There is no file a.npz", advice=("Choose another",)))
+    assert tab.bar.words.text() == "There is no file a.npz. Choose another."
+    click(qtbot, tab.bar.button)
+    assert reader.asked == ["retry"]
+
+
+@pytest.mark.parametrize(("side", "scale"), [(2, 32), (28, 2), (40, 1), (64, 1)])
+def test_that_a_small_image_grows_by_whole_pixels(qapp, side: int, scale: int) -> None:
+    image = picture(DataSample("", bytes(range(256)) * 16, side, side, 1))
+    assert image.width() == image.height() == side * scale
+
+
+def test_that_a_large_image_is_made_to_fit_and_colours_stay(qapp) -> None:
+    assert picture(DataSample("", bytes(3 * 200 * 100), 100, 200, 3)).width() == PICTURE
+    red = picture(DataSample("", bytes((255, 0, 0, 0, 0, 255)), 1, 2, 3))
+    assert (red.pixelColor(0, 0), red.pixelColor(40, 0)) == (QColor("red"), QColor("blue"))
+
+
+def test_that_a_grid_takes_the_rows_that_its_width_asks_for(qtbot, theme) -> None:
+    grid = SampleGrid(theme)
+    qtbot.addWidget(grid)
+    grid.set_samples([DataSample(str(place), bytes(4), 2, 2, 1) for place in range(12)])
+    assert grid.heightForWidth(12 * (PICTURE + 8)) * 4 == grid.heightForWidth(3 * (PICTURE + 8)) > 0
+    grid.resize(300, 400)
+    assert not grid.grab().toImage().isNull()
+
+
+def test_that_how_samples_are_kept_aside_is_chosen(tab, held, qtbot) -> None:
+    form = tab.fractions
+    held.show(replace(a_plan(), data=Data(file="own.npz")))
+    assert not form.groups.isVisible()
+    form.split.control.setFocus()
+    for _ in range(3):
+        qtbot.keyClick(form.split.control, Qt.Key.Key_Down)
+    assert held.plan.data.split == "grouped"
+    assert held.changes[-1].text == "change split"
+    assert form.split.hint.text().startswith("Whole groups")
+    type_in(qtbot, form.groups.control, "patient")
+    assert held.plan.data == Data(file="own.npz", split="grouped", groups="patient")
+    click(qtbot, form.split.back)
+    assert held.plan.data == Data(file="own.npz")
+
+
+def test_that_a_way_that_the_data_cannot_be_split_in_is_told_where_it_is_chosen(tab, held) -> None:
+    held.show(replace(a_plan(), data=Data("digits", split="grouped")))
+    assert "only an .npz file or a Python function says" in tab.fractions.split.problem.text()

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from edited_part import GRAPH, KNOWN, Held, Reported, click, in_window, type_in
+from plan_samples import a_plan
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from gpu_studio.placement.model_graph import GraphLayer
+from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
+from gpu_studio.plan import ModelSettings, loads
+from gpu_studio.ui.plan.layers_model import shape_in_words, totals, widths
+from gpu_studio.ui.plan.model_tab import ModelTab
+
+
+@pytest.fixture
+def tab(qtbot, theme) -> ModelTab:
+    tab: ModelTab = in_window(qtbot, ModelTab(theme))
+    return tab
+
+
+@pytest.fixture
+def held(tab: ModelTab) -> Held:
+    return Held(tab, a_plan())
+
+
+def cells(tab: ModelTab) -> list[list[str]]:
+    model = tab.layers
+    return [[model.text(row, column) for column in range(model.columnCount())] for row in model.rows]
+
+
+def test_that_every_option_is_a_control_with_its_default_and_an_edit_is_one_step(tab, held, qtbot) -> None:
+    rows = tab.form.options.rows
+    assert list(rows) == ["hidden", "activation", "dropout"]
+    assert rows["hidden"].hint.text() == "units of each hidden layer · default 256, 256, 256"
+    assert rows["hidden"].back.isHidden()
+    type_in(qtbot, rows["hidden"].control, "64, 32")
+    type_in(qtbot, rows["dropout"].control, "0.25")
+    assert held.plan.model == ModelSettings("mlp", options={"hidden": [64, 32], "dropout": 0.25})
+    assert {change.field for change in held.changes} == {"model.options.hidden", "model.options.dropout"}
+    assert rows["dropout"].control.hasFocus()
+
+
+def test_that_an_option_goes_back_to_its_default_and_the_focus_stays(tab, held, qtbot) -> None:
+    row = tab.form.options.rows["hidden"]
+    type_in(qtbot, row.control, "5")
+    click(qtbot, row.back)
+    assert held.plan.model.options == {}
+    assert row.control.text() == "256, 256, 256"
+    assert row.control.hasFocus()
+    assert held.changes[-1].field == ""
+
+
+def test_that_a_value_that_the_option_refuses_is_marked_and_not_applied(tab, held, qtbot) -> None:
+    control = tab.form.options.rows["dropout"].control
+    type_in(qtbot, control, "1.5")
+    assert held.plan.model.options == {}
+    assert control.property("wrong") is True
+    assert "below 1" in control.toolTip()
+
+
+def test_that_another_model_brings_its_options_and_leaves_the_old_ones(tab, held, qtbot) -> None:
+    choice = tab.form.sources["name"].control
+    choice.setFocus()
+    qtbot.keyClick(choice, Qt.Key.Key_T)
+    assert held.plan.model == ModelSettings("transformer")
+    assert set(tab.form.options.rows) == {"width", "heads", "depth", "feed_forward", "dropout", "vocabulary"}
+    assert choice.hasFocus()
+    control = tab.form.options.rows["heads"].control
+    control.setFocus()
+    qtbot.keyClick(control, Qt.Key.Key_Down)
+    assert held.plan.model.options == {"heads": 3}
+    assert "a multiple of model.options.heads" in tab.form.options.rows["width"].problem.text()
+
+
+def test_that_options_unknown_to_the_model_and_wrong_ones_are_shown_with_what_is_wrong(tab, held, qtbot) -> None:
+    held.show(loads('[model]\nname = "mlp"\noptions = { hidden = "many", units = [1, 2] }\n[data]\nname = "digits"\n'))
+    rows = tab.form.options.rows
+    assert rows["hidden"].control.text() == '"many"'
+    assert "whole numbers" in rows["hidden"].problem.text()
+    assert rows["units"].control.text() == "[1, 2]"
+    assert "not an option of mlp" in rows["units"].problem.text().lower()
+    click(qtbot, rows["units"].back)
+    assert held.plan.model.options == {"hidden": "many"}
+    assert held.changes[-1].text == "remove units"
+
+
+def test_that_a_file_or_a_function_is_typed(tab, held, qtbot) -> None:
+    click(qtbot, tab.form.kinds.buttons["file"])
+    assert held.plan.model == ModelSettings(file="")
+    assert tab.form.sources["name"].isHidden()
+    type_in(qtbot, tab.form.sources["file"].control, "a.keras")
+    assert held.plan.model == ModelSettings(file="a.keras")
+    click(qtbot, tab.form.kinds.buttons["python"])
+    type_in(qtbot, tab.form.sources["python"].control, "m.py")
+    assert 'as "models.py:build_model"' in tab.form.sources["python"].problem.text()
+    type_in(qtbot, tab.form.python.function.control, "build")
+    assert held.plan.model == ModelSettings(python="m.py:build")
+    assert tab.form.sources["python"].problem.isHidden()
+
+
+def test_that_a_chosen_file_beside_the_plan_is_called_relatively(tab, qtbot, tmp_path: Path, monkeypatch) -> None:
+    held = Held(tab, loads('[model]\nfile = "old.keras"\n[data]\nname = "digits"\n'), tmp_path)
+    chosen = tmp_path / "models" / "new.keras"
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(chosen), ""))
+    [button] = [each for each in tab.findChildren(QWidget) if each.accessibleName() == "choose the file of the model"]
+    click(qtbot, button)
+    assert held.plan.model == ModelSettings(file="models/new.keras")
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: ("", ""))
+    click(qtbot, button)
+    assert len(held.changes) == 1
+
+
+def test_that_a_plan_with_two_models_or_none_says_so_and_shows_both(tab, held) -> None:
+    held.show(loads_unchecked(ModelSettings("mlp", "a.keras")))
+    assert not tab.form.sources["name"].isHidden()
+    assert not tab.form.sources["file"].isHidden()
+    assert "keep one of them" in tab.form.kind_row.problem.text()
+    held.show(loads_unchecked(ModelSettings()))
+    assert "Missing" in tab.form.kind_row.problem.text()
+
+
+def loads_unchecked(model: ModelSettings):
+    from dataclasses import replace
+
+    return replace(a_plan(), model=model)
+
+
+def test_that_the_layers_are_listed_with_what_each_costs_and_all_together(tab, held) -> None:
+    reader = Reported()
+    tab.set_facts(reader)
+    reader.tell(KNOWN)
+    assert cells(tab)[1] == ["dense", "Dense", "256", "200,960", "785 KiB", "401 k"]
+    assert tab.totals.text() == totals(GRAPH) == "203,530 parameters · 795.0 KiB · 407 kFLOP a sample"
+    assert tab.bar.isHidden()
+    assert tab.table.isVisible()
+
+
+def test_that_a_wait_is_told_and_can_be_cancelled_and_the_old_layers_stay_greyed(tab, held, qtbot) -> None:
+    reader = Reported()
+    tab.set_facts(reader)
+    reader.tell(KNOWN)
+    reader.tell(busy=True, waiting="starting TensorFlow")
+    assert tab.bar.words.text() == "Starting TensorFlow…"
+    assert not tab.table.isEnabled()
+    assert len(cells(tab)) == 3
+    click(qtbot, tab.bar.button)
+    reader.tell()
+    click(qtbot, tab.bar.button)
+    assert reader.asked == ["cancel", "retry"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "error", "words"),
+    [
+        (None, "the process ended", "The process ended."),
+        (PlanFacts(KNOWN.data, ModelFacts(model_error="it cannot", advice=("Take mlp",))), "", "It cannot. Take mlp."),
+        (PlanFacts(data_error="no such file"), "", "No such file."),
+    ],
+)  # fmt: skip
+def test_that_an_error_is_told_and_can_be_tried_again(tab, held, qtbot, facts, error: str, words: str) -> None:
+    reader = Reported()
+    tab.set_facts(reader)
+    reader.tell(facts, error=error)
+    assert tab.bar.words.text() == words
+    click(qtbot, tab.bar.button)
+    assert reader.asked == ["retry"]
+    if facts is not None:
+        assert cells(tab) == []
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ((256, 256, 256, 10), "28 × 28 × 1 → 256 → 256 → 256 → 10"),
+        ((512, *[128] * 20, 64, 10), "28 × 28 × 1 → 512 → 128 → … → 64 → 10"),
+        ((1, 2, 3, 4, 5, 6, 7, 8), "28 × 28 × 1 → 1 → 2 → … → 6 → 7 → 8"),
+        ((1, *[2] * 9, 3, 4, 5, 6), "28 × 28 × 1 → 1 → 2 → … → 4 → 5 → 6"),
+    ],
+)
+def test_that_of_a_long_chain_the_equal_ones_are_left_out_first(sizes: tuple[int, ...], words: str) -> None:
+    layers = tuple(GraphLayer(f"dense_{n}", "Dense", (), (each,), 1, 1) for n, each in enumerate(sizes))
+    assert widths(replace(GRAPH, layers=layers)) == words
+
+
+def test_that_pictures_between_convolutions_are_told_by_their_shapes() -> None:
+    shapes = ((28, 28, 16), (14, 14, 32), (7, 7, 64), (128,), (10,))
+    layers = tuple(GraphLayer(f"layer_{n}", "Conv2D", (), each, 1, 1) for n, each in enumerate(shapes))
+    assert widths(replace(GRAPH, layers=layers)) == "28 × 28 × 1 → … → 10"
+
+
+def test_that_the_shapes_of_a_model_are_a_chain() -> None:
+    assert widths(GRAPH) == "28 × 28 × 1 → 256 → 10"
+    assert shape_in_words((28, None, 3)) == "28 × any × 3"

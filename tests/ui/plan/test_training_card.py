@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from edited_part import KNOWN, Held, Reported, in_window, type_in
+from plan_samples import a_plan
+from PySide6.QtCore import Qt
+
+from gpu_studio.placement.plan_facts import PlanFacts
+from gpu_studio.plan import Data, ModelSettings, Named, Training
+from gpu_studio.ui.plan.training_card import TrainingCard
+
+
+@pytest.fixture
+def card(qtbot, theme) -> TrainingCard:
+    card: TrainingCard = in_window(qtbot, TrainingCard(theme))
+    return card
+
+
+@pytest.fixture
+def held(card: TrainingCard) -> Held:
+    return Held(card, a_plan())
+
+
+def test_that_the_most_used_fields_reach_the_plan(card, held, qtbot) -> None:
+    type_in(qtbot, card.epochs, "12")
+    type_in(qtbot, card.batch_size, "64")
+    type_in(qtbot, card.learning_rate, "0.01")
+    card.optimizer.setFocus()
+    qtbot.keyClicks(card.optimizer, "sgd")
+    assert held.plan.training == Training(epochs=12, batch_size=64, learning_rate=0.01, optimizer="sgd")
+    fields = {change.field for change in held.changes if change.field}
+    assert fields == {"training.epochs", "training.batch_size", "training.learning_rate"}
+
+
+def test_that_another_optimizer_leaves_the_options_of_the_old_one_behind(card, held, qtbot) -> None:
+    held.show(replace(a_plan(), training=Training(options={"beta_1": 0.8})))
+    card.optimizer.setFocus()
+    qtbot.keyClick(card.optimizer, Qt.Key.Key_Down)
+    assert held.plan.training == Training(optimizer="adamw")
+
+
+def test_that_the_plan_is_told_in_words_until_the_facts_are_there(card, held) -> None:
+    reader = Reported()
+    card.set_facts(reader)
+    reader.tell(busy=True, waiting="starting TensorFlow")
+    assert card.model.text() == "mlp"
+    assert card.model_detail.text() == "dense layers, one after another"
+    assert card.figures.text == "Starting TensorFlow…"
+    reader.tell(KNOWN)
+    assert card.model_detail.text() == "28 × 28 × 1 → 256 → 10"
+    assert card.data_detail.text() == "1,150 samples, 28 × 28 × 1"
+    assert card.figures.text == "203,530 parameters · 795.0 KiB · 407 kFLOP a sample"
+
+
+def test_that_what_went_wrong_is_told_with_a_sign(card, held) -> None:
+    reader = Reported()
+    card.set_facts(reader)
+    reader.tell(PlanFacts(data_error="there is no file a.npz"))
+    assert card.figures.text == "✘ There is no file a.npz."
+    reader.tell()
+    assert card.figures.text == "The model's size is not known yet."
+
+
+def test_that_the_labels_say_what_the_numbers_mean(card, held) -> None:
+    held.show(replace(a_plan(), training=Training(batch_scope="replica", schedule=Named("cosine"))))
+    assert card.labels["batch_size"].text() == "batch a replica"
+    assert card.labels["learning_rate"].text() == "learning rate, cosine"
+
+
+def test_that_a_wrong_value_from_a_file_is_signed_at_its_field(card, held, qtbot) -> None:
+    held.show(replace(a_plan(), training=Training(epochs=0, optimizer="adm")))
+    assert (card.epochs.value(), card.optimizer.currentText()) == (0, "adm")
+    assert card.labels["epochs"].text() == "✘ epochs"
+    assert "from 1 to 1,000,000" in card.epochs.toolTip()
+    assert "did you mean adam?" in card.optimizer.toolTip()
+    type_in(qtbot, card.epochs, "3")
+    assert card.labels["epochs"].text() == "epochs"
+    assert card.epochs.toolTip() == "times through the training samples"
+
+
+def test_that_a_file_is_called_by_its_name_so_that_its_shapes_stay_in_sight(card: TrainingCard, held: Held) -> None:
+    python = "/home/somebody/with/very/long/folders/models.py:build_model"
+    held.show(replace(held.plan, model=ModelSettings(python=python), data=Data(folder="/data/of/everybody/flowers/")))
+    assert (card.model.text(), card.data.text()) == ("models.py:build_model", "flowers")
+    card.grab()
+    assert card.model.toolTip() == python

@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from edited_part import DIGITS, KNOWN, Held, Reported, click, in_window, type_in
+from plan_samples import a_plan
+from PySide6.QtCore import QPoint, Qt
+
+from gpu_studio.placement.plan_facts import ModelFacts, PlanFacts
+from gpu_studio.plan import Carve, CheckpointSettings, DeviceSettings, Distribution, EarlyStopping, Named, Training
+from gpu_studio.ui.plan.training_tab import TrainingTab
+
+
+@pytest.fixture
+def tab(qtbot, theme) -> TrainingTab:
+    tab: TrainingTab = in_window(qtbot, TrainingTab(theme))
+    return tab
+
+
+@pytest.fixture
+def held(tab: TrainingTab) -> Held:
+    return Held(tab, a_plan())
+
+
+def down(qtbot, widget) -> None:
+    widget.setFocus()
+    qtbot.keyClick(widget, Qt.Key.Key_Down)
+
+
+@pytest.mark.parametrize(
+    ("form", "path", "text", "wanted"),
+    [
+        ("run", "training.epochs", "40", Training(epochs=40)),
+        ("run", "training.batch_size", "64", Training(batch_size=64)),
+        ("run", "training.seed", str(2**32 - 1), Training(seed=2**32 - 1)),
+        ("run", "training.steps_per_call", "8", Training(steps_per_call=8)),
+        ("optimizer", "training.learning_rate", "3e-4", Training(learning_rate=0.0003)),
+        (
+            "checkpoint",
+            "training.checkpoint.every_epochs",
+            "2",
+            Training(checkpoint=CheckpointSettings(every_epochs=2)),
+        ),
+        (
+            "checkpoint",
+            "training.checkpoint.every_steps",
+            "100",
+            Training(checkpoint=CheckpointSettings(every_steps=100)),
+        ),
+        ("checkpoint", "training.checkpoint.keep", "5", Training(checkpoint=CheckpointSettings(keep=5))),
+    ],
+)
+def test_that_a_typed_number_reaches_the_plan_as_one_step(tab, held, qtbot, form, path, text, wanted) -> None:
+    type_in(qtbot, getattr(tab, form).rows[path].control, text)
+    assert held.plan.training == wanted
+    assert {change.field for change in held.changes} == {path}
+    assert getattr(tab, form).rows[path].control.hasFocus()
+
+
+def test_that_what_each_replica_gets_is_told_and_the_batch_can_be_meant_for_each(tab, held, qtbot) -> None:
+    four = DeviceSettings(carve=(Carve("CPU:0", (0, 0, 0, 0)),))
+    held.show(replace(a_plan(), devices=four, distribution=Distribution("mirrored"), training=Training(batch_size=10)))
+    assert tab.run.shares.text == "each replica 3 samples on 2 of them, 2 samples on 2 of them"
+    down(qtbot, tab.run.rows["training.batch_scope"].control)
+    assert held.plan.training.batch_scope == "replica"
+    assert tab.run.shares.text == "each replica 10 samples on each of CPU:0, CPU:1, CPU:2, CPU:3"
+    assert held.changes[-1].field == ""
+
+
+def test_that_mixed_precision_is_switched_by_keyboard(tab, held, qtbot) -> None:
+    control = tab.run.rows["training.mixed_precision"].control
+    control.setFocus()
+    qtbot.keyClick(control, Qt.Key.Key_Space)
+    assert held.plan.training.mixed_precision is True
+
+
+def test_that_an_option_of_the_optimizer_is_added_changed_and_removed(tab, held, qtbot) -> None:
+    new = tab.optimizer.options.new
+    type_in(qtbot, new.key, "beta_1")
+    type_in(qtbot, new.value, "0.8")
+    qtbot.keyClick(new.value, Qt.Key.Key_Return)
+    assert held.plan.training.options == {"beta_1": 0.8}
+    assert (new.key.text(), new.value.text(), new.key.hasFocus()) == ("", "", True)
+    row = tab.optimizer.options.rows.rows["beta_1"]
+    type_in(qtbot, row.control, "0.85")
+    assert held.plan.training.options == {"beta_1": 0.85}
+    click(qtbot, row.back)
+    assert held.plan.training.options == {}
+
+
+def test_that_only_names_with_a_value_are_added_and_none_twice(tab, held, qtbot) -> None:
+    held.show(replace(a_plan(), training=Training(options={"clipnorm": 1.0})))
+    new = tab.optimizer.options.new
+    assert not new.add.isEnabled()
+    for key, value, ready in (("rho", "", False), ("rho", "[1", False), ("clipnorm", "2", False), ("rho", "2", True)):
+        type_in(qtbot, new.key, key)
+        type_in(qtbot, new.value, value)
+        assert new.add.isEnabled() is ready, (key, value)
+    type_in(qtbot, new.key, "learning_rate")
+    assert not new.add.isEnabled()
+    assert "cannot be called learning_rate" in new.key.toolTip()
+    assert held.changes == []
+
+
+def test_that_keras_own_names_are_suggested_for_the_optimizer_that_is_chosen(tab, held, qtbot) -> None:
+    def suggested() -> set[str]:
+        model = tab.optimizer.options.new.key.completer().model()
+        return {model.index(row, 0).data() for row in range(model.rowCount())}
+
+    assert {"beta_1", "clipnorm"} <= suggested()
+    choice = tab.optimizer.rows["training.optimizer"].control
+    choice.setFocus()
+    qtbot.keyClicks(choice, "sgd")
+    assert held.plan.training.optimizer == "sgd"
+    assert {"momentum", "clipnorm"} <= suggested()
+    assert "beta_1" not in suggested()
+
+
+def test_that_a_schedule_is_chosen_with_its_options_and_drawn_over_the_steps_of_the_run(tab, held, qtbot) -> None:
+    reader = Reported()
+    tab.set_facts(reader)
+    control = tab.optimizer.rows["training.schedule"].control
+    assert control.currentText().startswith("none")
+    control.setFocus()
+    qtbot.keyClicks(control, "cosine")
+    assert held.plan.training.schedule == Named("cosine")
+    assert tab.optimizer.curve.isHidden()
+    assert "once the number of training samples is known" in tab.optimizer.no_curve.text()
+    reader.tell(KNOWN)
+    assert tab.optimizer.curve.isVisible()
+    assert tab.optimizer.curve.words == "0.001 to 2.41e-06 over 32 steps"
+    type_in(qtbot, tab.optimizer.schedule.rows["minimum"].control, "0.5")
+    assert held.plan.training.schedule == Named("cosine", {"minimum": 0.5})
+    assert tab.optimizer.curve.words == "0.001 to 0.000501 over 32 steps"
+
+
+def test_that_a_schedule_that_does_not_fit_the_run_says_why_there_is_no_curve(tab, held) -> None:
+    reader = Reported()
+    tab.set_facts(reader)
+    reader.tell(PlanFacts(DIGITS))
+    held.show(replace(a_plan(), training=Training(schedule=Named("cosine", {"warmup_epochs": 9}))))
+    assert tab.optimizer.curve.isHidden()
+    assert "takes 288 steps, and the whole run has 32" in tab.optimizer.no_curve.text()
+    held.show(replace(a_plan(), training=Training(schedule=Named("cosin", {"a": 1}))))
+    assert "did you mean cosine?" in tab.optimizer.schedule_row.problem.text()
+    assert tab.optimizer.schedule.rows["a"].control.text() == "1"
+
+
+def test_that_what_keras_refuses_is_told(tab, held) -> None:
+    reader = Reported()
+    tab.set_facts(reader)
+    reader.tell(PlanFacts(DIGITS, ModelFacts(training_error="rho is not an option of adam", advice=("Leave it out",))))
+    assert tab.refusal.text == "Keras refuses ✘ Rho is not an option of adam. Leave it out."
+    reader.tell(KNOWN)
+    assert tab.refusal.isHidden()
+
+
+def test_that_the_curve_tells_the_rate_at_the_crosshair_by_mouse_and_keys(tab, held, qtbot) -> None:
+    reader = Reported()
+    tab.set_facts(reader)
+    reader.tell(KNOWN)
+    held.show(replace(a_plan(), training=Training(epochs=3, schedule=Named("step", {"every_epochs": 1}))))
+    curve = tab.optimizer.curve
+    curve.setFocus()
+    for key in (Qt.Key.Key_Home, Qt.Key.Key_Right):
+        qtbot.keyClick(curve, key)
+    assert curve.words == "step 1, epoch 1: 0.001"
+    qtbot.keyClick(curve, Qt.Key.Key_Right, Qt.KeyboardModifier.ControlModifier)
+    assert curve.words == "step 33, epoch 2: 0.0005"
+    qtbot.keyClick(curve, Qt.Key.Key_End)
+    assert curve.accessibleName() == curve.words == "step 95, epoch 3: 0.00025"
+    assert not curve.grab().toImage().isNull()
+    qtbot.mouseMove(curve, QPoint(2, 50))
+    qtbot.mouseMove(curve, QPoint(curve.width() // 2, 50))
+    assert curve.words.startswith("step 4")
+
+
+def test_that_the_loss_and_its_options_are_chosen(tab, held, qtbot) -> None:
+    control = tab.loss.rows["training.loss.name"].control
+    assert tab.loss.options.isHidden()
+    control.setFocus()
+    qtbot.keyClicks(control, "categorical_c")
+    assert held.plan.training.loss == Named("categorical_crossentropy")
+    type_in(qtbot, tab.loss.options.new.key, "label_smoothing")
+    type_in(qtbot, tab.loss.options.new.value, "0.1")
+    click(qtbot, tab.loss.options.new.add)
+    assert held.plan.training.loss == Named("categorical_crossentropy", {"label_smoothing": 0.1})
+
+
+def test_that_it_is_told_of_which_class_a_metric_of_two_is(tab, held) -> None:
+    held.show(replace(a_plan(), training=Training(metrics=(Named("recall"), Named("f1_score"), Named("accuracy")))))
+    hints = [each.row.hint.text() for each in tab.loss.metrics.metrics]
+    assert hints == [
+        "class 1 of two classes; all together where there are more; class_id picks one",
+        "the mean over all classes",
+        "",
+    ]
+
+
+def test_that_metrics_are_added_chosen_given_options_and_removed(tab, held, qtbot) -> None:
+    metrics = tab.loss.metrics
+    click(qtbot, metrics.add_button)
+    assert [each.name for each in held.plan.training.metrics] == ["auto", "sparse_categorical_accuracy"]
+    control = metrics.metrics[1].row.control
+    control.setFocus()
+    qtbot.keyClicks(control, "top_k")
+    assert held.plan.training.metrics[1] == Named("top_k_categorical_accuracy")
+    type_in(qtbot, metrics.metrics[1].options.new.key, "k")
+    type_in(qtbot, metrics.metrics[1].options.new.value, "3")
+    click(qtbot, metrics.metrics[1].options.new.add)
+    assert held.plan.training.metrics[1] == Named("top_k_categorical_accuracy", {"k": 3})
+    [remove] = [each for each in metrics.metrics[0].findChildren(type(metrics.add_button)) if each.text() == "Remove"]
+    click(qtbot, remove)
+    assert held.plan.training.metrics == (Named("top_k_categorical_accuracy", {"k": 3}),)
+    assert len(metrics.metrics) == 1
+
+
+def test_that_a_metric_named_twice_is_told_at_its_row(tab, held) -> None:
+    held.show(replace(a_plan(), training=Training(metrics=(Named("auc"), Named("auc"), Named("f2")))))
+    said = [form.row.problem.text() for form in tab.loss.metrics.metrics]
+    assert said[0] == ""
+    assert "a second time" in said[1]
+    assert '"f2"' in said[2]
+
+
+def test_that_early_stopping_is_switched_on_with_its_fields(tab, held, qtbot) -> None:
+    switch, details = tab.stopping.rows["training.early_stopping.on"].control, tab.stopping.details
+    assert details.isHidden()
+    click(qtbot, switch)
+    assert held.plan.training.early_stopping == EarlyStopping()
+    type_in(qtbot, details.rows["training.early_stopping.patience"].control, "7")
+    type_in(qtbot, details.rows["training.early_stopping.min_delta"].control, "0.01")
+    down(qtbot, details.rows["training.early_stopping.monitor"].control)
+    click(qtbot, details.rows["training.early_stopping.restore_best"].control)
+    assert held.plan.training.early_stopping == EarlyStopping("val_accuracy", 7, 0.01, restore_best=False)
+    click(qtbot, switch)
+    assert held.plan.training.early_stopping is None
+
+
+def test_that_the_best_checkpoint_is_told_by_what_is_measured(tab, held, qtbot) -> None:
+    control = tab.checkpoint.rows["training.checkpoint.monitor"].control
+    assert [control.itemText(row) for row in range(control.count())] == ["val_loss", "val_accuracy", "loss", "accuracy"]
+    down(qtbot, control)
+    assert held.plan.training.checkpoint.monitor == "val_accuracy"
+
+
+def test_that_a_field_goes_back_to_its_default(tab, held, qtbot) -> None:
+    held.show(replace(a_plan(), training=Training(epochs=9)))
+    row = tab.run.rows["training.epochs"]
+    assert row.back.toolTip() == "Back to the default 1"
+    click(qtbot, row.back)
+    assert held.plan.training == Training()
+    assert row.back.isHidden()
+    assert row.control.hasFocus()

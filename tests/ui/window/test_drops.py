@@ -1,0 +1,109 @@
+"""Files dropped on the window: said while they are dragged, always copied, used for what they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
+from PySide6.QtWidgets import QApplication
+
+from gpu_studio.plan import Plan, save
+from gpu_studio.ui.window.drops import DropSign
+from gpu_studio.ui.window.main_window import MainWindow
+
+BOTH = Qt.DropAction.CopyAction | Qt.DropAction.MoveAction
+LEFT, NO_KEYS = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+
+
+def files(*paths: Path) -> QMimeData:
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    return mime
+
+
+def drag(window: MainWindow, mime: QMimeData) -> QDragEnterEvent:
+    event = QDragEnterEvent(QPoint(300, 300), BOTH, mime, LEFT, NO_KEYS)
+    event.setDropAction(Qt.DropAction.MoveAction)  # as a file manager proposes
+    QApplication.sendEvent(window, event)
+    return event
+
+
+def drop(window: MainWindow, mime: QMimeData) -> QDropEvent:
+    event = QDropEvent(QPointF(300, 300), BOTH, mime, LEFT, NO_KEYS)
+    event.setDropAction(Qt.DropAction.MoveAction)
+    window.dropEvent(event)
+    return event
+
+
+def sign(window: MainWindow) -> DropSign:
+    [found] = window.findChildren(DropSign)
+    return found
+
+
+@pytest.fixture
+def window(open_window, tmp_path: Path) -> MainWindow:
+    save(Plan(name="mine"), tmp_path / "mine.plan.toml")
+    made: MainWindow = open_window(tmp_path / "mine.plan.toml")
+    return made
+
+
+def test_that_a_drop_copies_although_the_other_program_would_move(window, tmp_path) -> None:
+    save(Plan(name="other"), tmp_path / "other.plan.toml")
+    dragged = drag(window, files(tmp_path / "other.plan.toml"))
+    assert (dragged.isAccepted(), dragged.dropAction()) == (True, Qt.DropAction.CopyAction)
+    assert sign(window).isVisible()
+    assert sign(window).text() == "Open other.plan.toml"
+    dropped = drop(window, files(tmp_path / "other.plan.toml"))
+    assert (dropped.isAccepted(), dropped.dropAction()) == (True, Qt.DropAction.CopyAction)
+    assert window.document.plan.name == "other"
+    assert not sign(window).isVisible()
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "field", "value"),
+    [
+        ("net.keras", "Use net.keras as the model", "model.file", "net.keras"),
+        ("images", "Use images as the data", "data.folder", "images"),
+        ("numbers.npz", "Use numbers.npz as the data", "data.file", "numbers.npz"),
+        ("models.py", "Use models.py as the model", "model.python", "models.py:build_model"),
+    ],
+)
+def test_that_a_file_or_folder_becomes_the_model_or_the_data(window, tmp_path, name, words, field, value) -> None:
+    path = tmp_path / name
+    path.mkdir() if name == "images" else path.write_text("def build_model(): ...\n")
+    window.show_page("devices")
+    assert drag(window, files(path)).isAccepted()
+    assert sign(window).text() == words
+    drop(window, files(path))
+    part, key = field.split(".")
+    assert getattr(getattr(window.document.plan, part), key) == value
+    assert (window.page, window.plan_page.workspace.current) == ("plan", part.capitalize())
+    window.document.undo_stack.undo()
+    assert not window.document.dirty
+
+
+def test_that_code_is_for_the_data_where_they_are_in_sight(window, tmp_path) -> None:
+    (tmp_path / "mine.py").write_text("def load(): ...\n")
+    window.plan_page.workspace.open("Data")
+    drop(window, files(tmp_path / "mine.py"))
+    assert window.document.plan.data.python == "mine.py:load"
+
+
+def test_that_what_cannot_be_used_is_refused_with_what_can(window, tmp_path) -> None:
+    before = window.document.plan
+    for mime, words in (
+        (files(tmp_path / "picture.png"), "Drop a plan"),
+        (files(tmp_path / "a.toml", tmp_path / "b.toml"), "one file or folder at a time"),
+    ):
+        assert not drag(window, mime).isAccepted()
+        assert words in sign(window).text()
+        move = QDragMoveEvent(QPoint(310, 300), BOTH, mime, LEFT, NO_KEYS)
+        window.dragMoveEvent(move)  # Qt itself would look for whom the drag entered last, perhaps a window of before
+        assert not move.isAccepted()
+        assert not drop(window, mime).isAccepted()
+        assert window.document.plan == before
+    drag(window, files(tmp_path / "picture.png"))
+    window.dragLeaveEvent(QDragLeaveEvent())
+    assert not sign(window).isVisible()
